@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import ltinet
 from ball_oracle import respond
+from ltinet.simulation.time_blocks import outputs_from_states
 
 Array = NDArray[np.float64]
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off")
@@ -141,7 +142,7 @@ def _in_single_steps(run: Run) -> Array:
     prepared = run.net._context
     grid = prepared.grids.single(run.dt, linear=run.hold == "linear")
     start = prepared.system.packed_from_blocks(prepared.initial_state(run.x0, ()))
-    return np.asarray(grid.outputs_from(start, run.u[None], threads=1)[0])
+    return np.asarray(outputs_from_states(grid, start, run.u[None], threads=1)[0])
 
 
 @cache

@@ -85,10 +85,24 @@ def _judge(mutant: Mutant, covering: dict[Path, dict[int, list[str]]], limit: fl
         source = Path(folder) / "src"
         shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
         (source / mutant.path.relative_to(ROOT / "src")).write_text(mutant.source, encoding="utf-8")
-        environment = {**os.environ, "PYTHONPATH": str(source), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(source),
+            "OPENBLAS_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         stop = time.monotonic() + limit
         for first in range(0, len(tests), 8):  # a few at a time: the nearest usually notice
-            command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--timeout=30", *tests[first : first + 8]]
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-x",
+                "-p",
+                "no:cacheprovider",
+                "--timeout=30",
+                *tests[first : first + 8],
+            ]
             left = stop - time.monotonic()
             if left <= 0.0:
                 return TIME_OUT
@@ -112,7 +126,13 @@ def _selected(mutant: Mutant, contexts: list[str]) -> list[str]:
             if (ROOT / path).is_file():
                 ids[str(path)].append("::".join([str(path), *parts[length:]]))
                 break
-    ordered = sorted(ids, key=lambda path: (-len(near & set(Path(path).with_suffix("").parts[1:] + (Path(path).stem.removeprefix("test_"),))), path))
+    ordered = sorted(
+        ids,
+        key=lambda path: (
+            -len(near & set(Path(path).with_suffix("").parts[1:] + (Path(path).stem.removeprefix("test_"),))),
+            path,
+        ),
+    )
     return [node for path in ordered for node in sorted(set(ids[path]))]
 
 

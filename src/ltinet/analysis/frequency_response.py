@@ -17,7 +17,8 @@ from scipy import sparse
 from scipy.linalg import lu_factor, lu_solve
 
 from ltinet._util.blas_threads import limit_blas_threads
-from ltinet._util.floating_point import EPS, Array, Complex, two_product
+from ltinet._util.double_double import two_product
+from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet.analysis.resolvent import (
     QuasiTriangularMatrix,
     Resolvent,

@@ -22,7 +22,7 @@ from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet.blockdiag.decoupling import decouple_neurons
-from ltinet.blockdiag.schur import SchurForm, balance_matrix, is_symmetric, real_schur, schur_by_parts, symmetric_schur
+from ltinet.blockdiag.schur import SchurForm, balanced_schur
 from ltinet.errors import InvalidSystemError
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.sparse_descriptor import SparseDescriptor
@@ -185,9 +185,6 @@ class _Inverses:
 
 # Limit on cond(V) in balanced coordinates: errors of eps·1e4 = 2e-12, which one step of refinement removes.
 _MAX_EIGENVECTOR_CONDITION = 1e4
-# A matrix of more states than _MIN_STATES and a smaller share of nonzero entries than _SPARSE_SHARE may consist of
-# independent parts, which are then searched for.
-_MIN_STATES, _SPARSE_SHARE = 64, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,15 +270,8 @@ class Resolvent:
 
 def compute_resolvent(system: SystemMatrices) -> Resolvent:
     """Decompose A once; ~30 n³ flops."""
-    A = system.A
-    with limit_blas_threads(len(A)):
-        symmetric = is_symmetric(A)
-        units = balance_matrix(A, rescale_states=not symmetric)
-        if symmetric:
-            schur = symmetric_schur(units.matrix)
-        else:
-            is_sparse = len(A) > _MIN_STATES and np.count_nonzero(units.matrix) <= _SPARSE_SHARE * A.size
-            schur = schur_by_parts(units.matrix) if is_sparse else real_schur(units.matrix)
+    with limit_blas_threads(system.n_states):
+        units, schur = balanced_schur(system.A)
         form = _diagonal_form(schur, units.scaling, units.factor)
         return Resolvent(system, form or _quasi_triangular_form(schur, units.scaling, units.factor))
 

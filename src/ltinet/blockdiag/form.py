@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without
+from ltinet._util.floating_point import balancing_units
 from ltinet._util.text import format_count
 from ltinet.blockdiag.conditioning import Atoms, condition_number, separation_bounds
 from ltinet.blockdiag.orthonormal_bases import neuron_bases
 from ltinet.blockdiag.schur import SchurForm
 from ltinet.blockdiag.separation import coupling_pattern
 from ltinet.blockdiag.transformation import ImplicitTransformation, Transformation, estimate_residual
-from ltinet.error_bounds.extended_precision import balancing_units
 from ltinet.plotting.plots import BlockDiagonalPlots
 from ltinet.systems.matrices import Matrix
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, qr
 
+from ltinet._util.double_double import commutator
 from ltinet._util.floating_point import EPS, summation_tolerance
 from ltinet.blockdiag.schur import SchurForm, reorder
-from ltinet.error_bounds.extended_precision import commutator
 from ltinet.systems.matrices import Matrix
 
 # Rounding error of LAPACK at a single entry of R, relative to |Z|ᵀ|A||Z| there; empirical.

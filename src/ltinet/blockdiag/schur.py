@@ -61,6 +61,9 @@ def balance_matrix(A: Matrix, *, rescale_states: bool = True) -> BalancedMatrix:
 
 # Workspace of LAPACK's blocked reduction to Hessenberg form, in doubles per state: block size 64, and two.
 _WORKSPACE_PER_STATE = 66
+# A matrix of more states than _MIN_STATES and a smaller share of nonzero entries than _SPARSE_SHARE may consist of
+# independent parts, which are then searched for.
+_MIN_STATES, _SPARSE_SHARE = 64, 0.1
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,16 @@ def symmetric_schur(A: Matrix) -> SchurForm:
     """Return the Schur form of a symmetric matrix, which is diagonal, by `eigh` at a fraction of the general cost."""
     eigenvalues, Z = np.linalg.eigh(A)
     return SchurForm(np.diag(eigenvalues), Z)
+
+
+def balanced_schur(A: Matrix) -> tuple[BalancedMatrix, SchurForm]:
+    """Return A in balanced units, and its Schur form there by the method that suits its symmetry and sparsity."""
+    symmetric = is_symmetric(A)
+    balanced = balance_matrix(A, rescale_states=not symmetric)
+    if symmetric:
+        return balanced, symmetric_schur(balanced.matrix)
+    is_sparse = len(A) > _MIN_STATES and np.count_nonzero(balanced.matrix) <= _SPARSE_SHARE * A.size
+    return balanced, schur_by_parts(balanced.matrix) if is_sparse else real_schur(balanced.matrix)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from numpy.polynomial import chebyshev, legendre
 from scipy import linalg
 
 from ltinet._util.floating_point import EPS, Array, Complex
+from ltinet._util.piecewise_polynomials import PiecewisePolynomial, clenshaw
 from ltinet.error_bounds.gains import LayerEquations, LayerGains
 
 _EXTRA_NODES = 4  # collocation nodes beyond the degree of dense outputs: digits of ε* beyond those of the solver
@@ -100,20 +101,15 @@ class PiecewiseValues:
         return np.concatenate([self.start[:, None], self.nodes], axis=1)
 
 
-def evaluate_on_pieces(breaks: Array, coefficients: Array, *, grid: Array, rule: CollocationRule) -> PiecewiseValues:
-    """Evaluate a piecewise Chebyshev series `(pieces, degree + 1, components)` on a grid that contains its breaks."""
+def evaluate_on_pieces(path: PiecewisePolynomial, *, grid: Array, rule: CollocationRule) -> PiecewiseValues:
+    """Evaluate a piecewise polynomial on a grid that contains its breaks."""
     middle = 0.5 * (grid[:-1] + grid[1:])
-    piece = np.clip(np.searchsorted(breaks, middle, side="right") - 1, 0, len(coefficients) - 1)
-    left, width = breaks[piece], breaks[piece + 1] - breaks[piece]
+    piece = np.clip(np.searchsorted(path.breaks, middle, side="right") - 1, 0, len(path.coefficients) - 1)
+    left, width = path.breaks[piece], path.breaks[piece + 1] - path.breaks[piece]
     width = np.where(width > 0.0, width, 1.0)
     fraction = np.append(0.0, rule.nodes)
     x = 2.0 * ((grid[:-1] - left)[:, None] + np.diff(grid)[:, None] * fraction) / width[:, None] - 1.0
-    series = coefficients[piece]
-    later = np.zeros((*x.shape, coefficients.shape[2]))
-    latest = later
-    for k in range(series.shape[1] - 1, 0, -1):  # Clenshaw
-        later, latest = series[:, None, k] + 2.0 * x[:, :, None] * later - latest, later
-    values = series[:, None, 0] + x[:, :, None] * later - latest
+    values = clenshaw(path.coefficients[piece][:, None], x)
     return PiecewiseValues(values[:, 0], values[:, 1:])
 
 
@@ -162,18 +158,10 @@ def _scalar_recurrence(factors: Complex, added: Complex, jumps: Complex) -> Comp
 
 
 @dataclass(frozen=True, eq=False)
-class DenseOutput:
-    """Dense output of a neuron: Chebyshev series `(pieces, degree + 1, components)` between breaks."""
-
-    breaks: Array
-    coefficients: Array
-
-
-@dataclass(frozen=True, eq=False)
 class LayerDenseOutput:
     """Dense outputs of all neurons of a layer and the forcing by the input, on pieces on which both are smooth."""
 
-    outputs: tuple[DenseOutput, ...]
+    outputs: tuple[PiecewisePolynomial, ...]
     grid: Array
     rule: CollocationRule
     forcing: PiecewiseValues
@@ -190,7 +178,7 @@ class LayerDenseOutput:
         return np.diff(self.grid)
 
 
-def common_pieces(outputs: tuple[DenseOutput, ...], knots: Array) -> tuple[Array, CollocationRule]:
+def common_pieces(outputs: tuple[PiecewisePolynomial, ...], knots: Array) -> tuple[Array, CollocationRule]:
     """Return the grid between whose points all dense outputs of a layer and its input are smooth, and its rule."""
     begin, end = outputs[0].breaks[0], outputs[0].breaks[-1]
     inner = knots[(knots > begin) & (knots < end)]
@@ -211,7 +199,7 @@ def measure_defect(equations: LayerEquations, record: LayerDenseOutput) -> Measu
     """Return the defect of ẑ = (ξ, ξ̇) − J u, from the polynomials of the dense outputs."""
     start, nodes = -record.shift.start, -record.shift.nodes
     for indices, output in zip(equations.state_indices, record.outputs, strict=True):
-        values = evaluate_on_pieces(output.breaks, output.coefficients, grid=record.grid, rule=record.rule)
+        values = evaluate_on_pieces(output, grid=record.grid, rule=record.rule)
         start[:, indices] += values.start
         nodes[:, :, indices] += values.nodes
     dense = PiecewiseValues(start, nodes)

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet._util.double_double import commutator, product_difference
 from ltinet._util.floating_point import EPS, Array
-from ltinet.error_bounds.extended_precision import commutator, product_difference
+from ltinet._util.phi_functions import phi1
 
 _SERIES_TERMS = 26  # of a power series in |z| ≤ 1 with denominators (j + 2)!: the rest is below eps
 _SERIES_RADIUS = 1.0  # |root · T| up to which the power series is used
@@ -49,7 +50,7 @@ def first_order_gains(c: Array, k: Array, *, horizon: float) -> Gains:
     root = -k / c
     with np.errstate(over="ignore"):
         if np.isfinite(horizon):
-            growth = np.asarray(horizon * _phi1(root * horizon))
+            growth = np.asarray(horizon * phi1(root * horizon))
         else:
             growth = np.where(root < 0.0, -1.0 / np.where(root < 0.0, root, 1.0), np.inf)
     value = growth / np.abs(c)
@@ -119,7 +120,7 @@ def _peak_time(slow: Array, d: Array) -> Array:
 
 def _overdamped_impulse(slow: Array, d: Array, t: Array) -> Array:
     """Return exp(at) sinh(dt)/d = t exp(slow t) φ₁(−2dt)."""
-    return np.asarray(t * np.exp(slow * t) * _phi1(-2.0 * d * t))
+    return np.asarray(t * np.exp(slow * t) * phi1(-2.0 * d * t))
 
 
 def _overdamped_step(a: Array, d: Array, slow: Array, fast: Array, product: Array, T: float) -> Array:
@@ -127,7 +128,7 @@ def _overdamped_step(a: Array, d: Array, slow: Array, fast: Array, product: Arra
     largest = np.maximum(np.abs(slow), np.abs(fast))
     small, apart = largest * T <= _SERIES_RADIUS, d >= _ROOT_SEPARATION * largest
     distance = np.where(apart & ~small, 2.0 * d, 1.0)
-    separate = T * (_phi1(slow * T) - _phi1(fast * T)) / distance
+    separate = T * (phi1(slow * T) - phi1(fast * T)) / distance
     # Close roots: exp(aT) sinh(dT)/d and exp(aT) cosh(dT) are smooth in d, and neither root is near zero.
     cosh = 0.5 * (np.exp(slow * T) + np.exp(fast * T))
     close = (1.0 + a * _overdamped_impulse(slow, d, np.full_like(a, T)) - cosh) / np.where(apart | small, 1.0, product)
@@ -164,12 +165,6 @@ def _geometric_sum(exponent: Array, count: Array) -> Array:
     ratio = np.expm1(exponent * np.where(finite, number, 1.0)) / np.expm1(np.where(flat, 1.0, exponent))
     infinite_sum = np.where(exponent < 0.0, -1.0 / np.expm1(np.where(exponent < 0.0, exponent, 1.0)), np.inf)
     return np.where(finite, np.where(flat, number, ratio), infinite_sum)
-
-
-def _phi1(z: Array) -> Array:
-    """Return (eᶻ − 1)/z, with 1 at z = 0."""
-    safe = np.where(z == 0.0, 1.0, z)
-    return np.asarray(np.where(z == 0.0, 1.0, np.expm1(safe) / safe))
 
 
 # Layers: e ≤ G e + δ with G ≥ 0 strictly upper triangular

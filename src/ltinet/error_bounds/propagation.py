@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import EPS, MAX_FLOAT, Array
-from ltinet.error_bounds.extended_precision import DoubleDouble, balancing_units
+from ltinet._util.floating_point import EPS, MAX_FLOAT, Array, balancing_units
+from ltinet._util.phi_functions import phi1
 
 _TAYLOR_TERMS = 18  # 1/19! < eps/16: the Taylor series of a matrix of norm one
 _MAX_HALVINGS = 64  # of a step: a longer one shows its slowest states only
@@ -99,7 +99,8 @@ class PropagatorChain:
             between = shorter @ still_shorter
         largest = np.maximum(np.maximum(np.abs(levels), np.abs(shorter)), np.abs(between))
         gaps = 0.25 * self.length * 0.5 ** np.arange(len(levels))
-        return cover_row_rotation(cover_rotation(largest, self.pairs, gaps=gaps), self.pairs, gaps=gaps)
+        columns = cover_rotation(largest, self.pairs, gaps=gaps)
+        return cover_rotation(columns.swapaxes(-1, -2), self.pairs, gaps=gaps, of_rows=True).swapaxes(-1, -2)
 
     @cached_property
     def _gaps(self) -> Array:
@@ -133,17 +134,6 @@ def propagator_chain(F: Array, length: float, *, steps: int = 1) -> PropagatorCh
     return PropagatorChain(length, levels, EPS * np.abs(levels), oscillator_pairs(F))
 
 
-def with_measured_errors(chain: PropagatorChain, exact: list[DoubleDouble], computed: Array) -> PropagatorChain:
-    """Return the chain with the errors of computed exponentials `(levels, n, n)` added at its first few lengths.
-
-    Errors are measured, since bounds on the rounding of each squaring would double with every one of them.
-    """
-    measured = [np.abs((P - high) - low) for P, (high, low) in zip(computed, exact, strict=True)]
-    errors = chain.errors.copy()
-    errors[: len(measured)] += np.array(measured)
-    return replace(chain, errors=errors)
-
-
 class OscillatorPairs(NamedTuple):
     """Pairs of a quasi-triangular block: index of their first state, frequency, and unit of the second state."""
 
@@ -165,7 +155,8 @@ def cover_rotation(values: Array, pairs: OscillatorPairs, *, gaps: ArrayLike, of
     """Widen the columns of pairs by their rotation between the places at which values are known.
 
     A component that rotates passes through zero while its modulus does not: within a gap g a pair turns by ω g, which
-    adds that fraction of the other component. `gaps` are those along the first axis of values.
+    adds that fraction of the other component. `gaps` are those along the first axis of values. With `of_rows` the values
+    are transposed, and the columns are rows of the propagator.
     """
     angle = np.minimum(1.0, np.multiply.outer(np.asarray(gaps), pairs.omega))
     angle = angle.reshape(*angle.shape[:-1], *(1,) * (values.ndim - angle.ndim), angle.shape[-1])
@@ -175,11 +166,6 @@ def cover_rotation(values: Array, pairs: OscillatorPairs, *, gaps: ArrayLike, of
     result[..., pairs.first] = np.hypot(one, angle * other * unit)
     result[..., pairs.first + 1] = np.hypot(other, angle * one / unit)
     return result
-
-
-def cover_row_rotation(values: Array, pairs: OscillatorPairs, *, gaps: ArrayLike) -> Array:
-    """Widen the rows of pairs as `cover_rotation` does columns."""
-    return cover_rotation(values.swapaxes(-1, -2), pairs, gaps=gaps, of_rows=True).swapaxes(-1, -2)
 
 
 # Unevenly spaced steps
@@ -248,12 +234,6 @@ class LocalErrors:
         return LocalErrors(
             self.start[modes], self.per_step[:, modes], self.n_steps, self.per_time[:, modes], self.density
         )
-
-
-def phi1(z: Array) -> Array:
-    """Return (e^z − 1)/z for real z, 1 at zero."""
-    safe = np.where(z == 0.0, 1.0, z)
-    return np.asarray(np.where(z == 0.0, 1.0, np.expm1(safe) / safe))
 
 
 def propagate_scalar_errors(growth: Array, errors: LocalErrors, *, cell: float) -> Array:

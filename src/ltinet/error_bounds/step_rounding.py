@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, UNDERFLOW_CUTOFF, Array
-from ltinet.error_bounds.extended_precision import extended_exponentials
+from ltinet._util.phi_functions import phi1
+from ltinet.error_bounds.double_double_exponentials import double_double_matrix_exponentials
 from ltinet.error_bounds.propagation import (
     PropagatorChain,
     cover_rotation,
     initial_response,
-    phi1,
     propagator_chain,
-    with_measured_errors,
 )
 
 CONSTANT_TERM_TOLERANCE = 16.0  # eps of a sum: terms that change by less from step to step are cut alike for long
@@ -71,11 +70,6 @@ def sum_rounding_factor(n_terms: int) -> float:
 def _sum_rounding_bias(n_terms: int) -> float:
     """Return how many eps are added where all terms are equal, so that all roundings may have one direction."""
     return 0.5 * n_terms - sum_rounding_factor(n_terms)
-
-
-def steps_within_block(width: int) -> float:
-    """Return the number of steps that precede a state inside a block of `width` samples: of blocks of 16 within it."""
-    return float(width > 1) + (width // 16 if width > 16 else 0)
 
 
 def _average_over_lengths(shares: Array, by_length: Array, sizes: Array) -> Array:
@@ -156,20 +150,15 @@ class ScalarSteps:
         exponent = np.minimum(self.rates.real * length, _LARGEST_EXPONENT)
         return np.asarray(length * phi1(exponent)[:, None] * self.input_weights)
 
-    @cached_property
-    def _longest_unit_response(self) -> Array:
-        return self._unit_response(self.h * self.width)
-
     def input_response(self, sizes: StepMagnitudes) -> Array:
         """Return a bound on what inputs add in K samples, `(cells, n)`: from their largest, or from their sum."""
         by_sum = self.h * np.maximum(1.0, self.factor)[:, None] * self.input_weights
-        return np.minimum(sizes.inputs @ self._longest_unit_response.T, sizes.input_sums @ by_sum.T)
+        return np.minimum(sizes.inputs @ self._unit_response(self.h * self.width).T, sizes.input_sums @ by_sum.T)
 
     def size_within(self, states: Array, inputs: Array, gap: float) -> Array:
         """Return bounds on the states `(cells, n)` up to a time `gap` after they were known."""
         exponent = np.minimum(self.rates.real * gap, _LARGEST_EXPONENT)
-        driven = inputs @ (gap * phi1(exponent)[:, None] * self.input_weights).T
-        return np.asarray(np.maximum(1.0, np.exp(exponent)) * states + driven)
+        return np.asarray(np.maximum(1.0, np.exp(exponent)) * states + inputs @ self._unit_response(gap).T)
 
     def local_errors(self, sizes: StepMagnitudes) -> Array:
         """Estimate the rounding of one step, `(cells, n)`; the average of a cell for steps of different lengths."""
@@ -213,10 +202,9 @@ class ScalarSteps:
         with np.errstate(over="ignore", invalid="ignore"):
             if not linear:
                 return np.exp(np.minimum(z.real, _LARGEST_EXPONENT))[:, None] * self.input_weights
-            safe = np.where(z == 0.0, 1.0, z)
-            first = np.where(z == 0.0, 1.0, np.abs(np.expm1(safe) / safe))
-            second = np.where(np.abs(z) < 1.0, 1.0, np.abs((np.expm1(safe) / safe - 1.0) / safe))
-            return np.asarray((first + 2.0 * second)[:, None] * self.input_weights)
+            first, is_small = phi1(z), np.abs(z) < 1.0
+            second = np.where(is_small, 1.0, np.abs((first - 1.0) / np.where(is_small, 1.0, z)))
+            return np.asarray((np.abs(first) + 2.0 * second)[:, None] * self.input_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,8 +235,12 @@ class DenseSteps:
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(n_levels - 1):
                 powers.append(powers[-1] @ powers[-1])
-        exact = extended_exponentials(self.F, self.h * self.width, n_levels - 1)
-        return with_measured_errors(chain, exact, np.array(powers[::-1]))
+        exact = double_double_matrix_exponentials(self.F, self.h * self.width, n_levels - 1)
+        # Errors are measured, since bounds on the rounding of each squaring would double with every one of them.
+        measured = [np.abs((P - high) - low) for P, (high, low) in zip(powers[::-1], exact, strict=True)]
+        errors = chain.errors.copy()
+        errors[:n_levels] += np.array(measured)
+        return replace(chain, errors=errors)
 
     @cached_property
     def single_step(self) -> PropagatorChain:

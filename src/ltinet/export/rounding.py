@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.floating_point import EPS, Array
-from ltinet.error_bounds.extended_precision import extended_exponentials
+from ltinet.error_bounds.double_double_exponentials import double_double_matrix_exponentials
 from ltinet.export.step_model import BlockStep, StepModel
 
 _MAX_SCALAR_EXPONENT = 700.0  # e^700 is finite in double precision
@@ -188,7 +188,7 @@ def table_errors(
         return np.full((n, n), n * EPS * norm), np.full(Gamma.shape, n * EPS * float(np.linalg.norm(Gamma)))
     augmented = np.zeros((size, size))
     augmented[:n, :n], augmented[:n, n : n + m], augmented[n : n + m, n + m :] = block.F, block.G, np.eye(m)
-    exact = extended_exponentials(augmented, dt, 0)[0]
+    exact = double_double_matrix_exponentials(augmented, dt, 0)[0]
     first, second = exact.high[:n, n : n + m], exact.high[:n, n + m :]
     ends = second / dt
     expected = np.hstack([first - ends, ends]) if linear else np.hstack([first, np.zeros_like(first)])

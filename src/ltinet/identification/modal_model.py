@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.floating_point import EPS, Complex
-from ltinet.simulation.propagators import phi_functions
+from ltinet._util.phi_functions import phi_functions
 from ltinet.systems.matrices import Matrix
 
 _MAX_EIGENVECTOR_ERROR = np.sqrt(EPS)  # error of cond(V) n eps at which half of the digits of a mode are lost

@@ -26,6 +26,7 @@ from scipy import linalg
 
 from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.floating_point import EPS, Array, Complex
+from ltinet._util.phi_functions import phi_functions
 from ltinet.identification.linear_parameters import DrivenModel, Trend
 from ltinet.identification.modal_model import ModalModel, component_mask, input_factor, log_poles
 from ltinet.identification.preprocessing import fit_autoregression
@@ -37,7 +38,6 @@ from ltinet.identification.sensitivities import (
     Sensitivities,
     record_residuals,
 )
-from ltinet.simulation.propagators import phi_functions
 from ltinet.systems.matrices import Matrix
 
 NORMAL_QUANTILE_99 = 2.5758293035489004

@@ -19,16 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet._util.double_double import commutator, product_difference
 from ltinet._util.floating_point import EPS, Array, summation_tolerance
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.blockdiag.structured_matrices import DiagonalBlocks
 from ltinet.blockdiag.transformation import DenseTransformation, ImplicitTransformation, MatrixStack, PlaneRotations
-from ltinet.error_bounds.extended_precision import (
-    commutator,
-    descriptor_commutator,
-    descriptor_product_difference,
-    product_difference,
-)
 from ltinet.network.maps import TermMagnitudes, drop_rounding
 from ltinet.systems.descriptor import eliminate_descriptor
 from ltinet.systems.matrices import Matrix, make_read_only
@@ -249,10 +244,9 @@ class DecompositionResidual(NamedTuple):
 
 def decomposition_residual(origin: SystemMatrices, X: Array, *, F: Array, G: Array, C: Array) -> DecompositionResidual:
     """Return the residual of z′ = F z + G u, y = C z for the system `origin` with x = X z, in extended precision."""
-    of_outputs = -product_difference(C, origin.C, X)
-    if origin.descriptor is None:
-        return DecompositionResidual(commutator(origin.A, X, F), product_difference(origin.B, X, G), of_outputs)
-    E, A, B = origin.descriptor
-    residuals = np.hstack([descriptor_commutator(A, E, X, F), descriptor_product_difference(B, E, X, G)])
-    of_states, of_inputs = np.split(eliminate_descriptor(E, residuals), [len(F)], axis=1)
-    return DecompositionResidual(of_states, of_inputs, of_outputs)
+    E, A, B = (None, origin.A, origin.B) if origin.descriptor is None else origin.descriptor
+    of_states, of_inputs = commutator(A, X, F, E=E), product_difference(B, X, G, E=E)
+    if E is not None:
+        both = eliminate_descriptor(E, np.hstack([of_states, of_inputs]))
+        of_states, of_inputs = np.split(both, [len(F)], axis=1)
+    return DecompositionResidual(of_states, of_inputs, -product_difference(C, origin.C, X))

@@ -18,16 +18,13 @@ from scipy import linalg
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
 from ltinet.blockdiag.decoupling import decouple_neurons
-from ltinet.blockdiag.schur import SchurForm, balance_matrix, is_symmetric, real_schur, schur_by_parts, symmetric_schur
+from ltinet.blockdiag.schur import balanced_schur, is_symmetric
 
 Number = TypeVar("Number", np.float64, np.complex128)
 Mask = NDArray[np.bool_]
 
 _PIVOT_CUTOFF = EPS**2  # of the largest pivot: Hankel values are roots of pivots, so this is EPS of the largest value
 _CHUNK = 1 << 21  # complex numbers held at a time, 32 MB
-# A matrix of more states than _MIN_STATES and a smaller share of nonzero entries than _SPARSE_SHARE may consist of
-# independent parts, which are then searched for.
-_MIN_STATES, _SPARSE_SHARE = 64, 0.1
 
 
 def cauchy_factor(rates: NDArray[Number], B: NDArray[Number], *, weights: Array) -> NDArray[Number]:
@@ -209,19 +206,13 @@ class Eigenmodes:
 
 def compute_eigenmodes(A: Array, *, max_condition: float) -> Eigenmodes | None:
     """Return the modes of a matrix; None if the condition number of the eigenvectors exceeds n·max_condition. O(n³)."""
-    symmetric = is_symmetric(A)
-    units = balance_matrix(A, rescale_states=not symmetric)
-    if symmetric:
-        schur = symmetric_schur(units.matrix)
-    else:
-        is_sparse = len(A) > _MIN_STATES and np.count_nonzero(units.matrix) <= _SPARSE_SHARE * A.size
-        schur = schur_by_parts(units.matrix) if is_sparse else real_schur(units.matrix)
+    units, schur = balanced_schur(A)
     decoupled = decouple_neurons(schur, schur.starts)
     vectors, rates = _normalize_columns(decoupled.X, decoupled.diagonal, schur.pairs)
     if not np.isfinite(vectors).all():
         return None
     try:
-        inverse = vectors.T if symmetric and _is_diagonal(schur) else np.linalg.inv(vectors)
+        inverse = vectors.T if is_symmetric(A) else np.linalg.inv(vectors)
     except np.linalg.LinAlgError:
         return None
     if not float(np.linalg.norm(vectors) * np.linalg.norm(inverse)) <= max_condition * max(len(A), 1):
@@ -229,10 +220,6 @@ def compute_eigenmodes(A: Array, *, max_condition: float) -> Eigenmodes | None:
     return Eigenmodes(
         units.scaling[:, None] * (schur.Z @ vectors), (inverse @ schur.Z.T) / units.scaling, rates * units.factor
     )
-
-
-def _is_diagonal(schur: SchurForm) -> bool:
-    return bool(np.count_nonzero(schur.R - np.diag(schur.R.diagonal())) == 0)
 
 
 def _normalize_columns(X: Array, diagonal: Array, pairs: NDArray[np.intp]) -> tuple[Array, Complex]:

@@ -20,15 +20,9 @@ from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array, Complex, rounding_tolerance
 from ltinet.blockdiag.decoupling import decouple
 from ltinet.blockdiag.schur import balance_matrix
-from ltinet.error_bounds.extended_precision import (
-    commutator,
-    descriptor_commutator,
-    descriptor_product_difference,
-    product_difference,
-)
+from ltinet.network.block_system import decomposition_residual
 from ltinet.reduction.modal_form import Eigenmodes, Modes, compute_eigenmodes, modes_from_blocks
 from ltinet.reduction.supremum import frequency_grid
-from ltinet.systems.descriptor import eliminate_descriptor
 from ltinet.systems.system_matrices import SystemMatrices
 
 _TILE = 32  # rows that one product of matrices updates before they are solved
@@ -156,20 +150,15 @@ def coordinate_residual(
     system: SystemMatrices, X: Array, X_inv: Array, *, F: Array, G: Array, H: Array
 ) -> CoordinateResidual:
     """Bound the residual of a system in the coordinates x = X z."""
-    if system.descriptor is None:
-        residual_F, residual_G = commutator(system.A, X, F), product_difference(system.B, X, G)
-    else:
-        E, A, B = system.descriptor
-        both = np.hstack([descriptor_commutator(A, E, X, F), descriptor_product_difference(B, E, X, G)])
-        residual_F, residual_G = np.split(eliminate_descriptor(E, both), [len(F)], axis=1)
+    residual = decomposition_residual(system, X, F=F, G=G, C=H)
     # The exact inverse of X is (I − R)⁻¹ X_inv with |R| ≤ error; its norm bounds the tail of the Neumann series.
     error = np.abs(np.eye(len(F)) - X_inv @ X) + (len(F) + 4) * EPS * (np.abs(X_inv) @ np.abs(X))
     norm = float(np.max(error.sum(axis=1), initial=0.0))
     if not norm < 0.5:
         return CoordinateResidual(np.full_like(F, np.inf), np.full_like(G, np.inf), np.full_like(H, np.inf))
-    off_F, off_G = np.abs(X_inv @ residual_F), np.abs(X_inv @ residual_G)
+    off_F, off_G = np.abs(X_inv @ residual.of_states), np.abs(X_inv @ residual.of_inputs)
     off_F, off_G = off_F + error @ off_F / (1.0 - norm), off_G + error @ off_G / (1.0 - norm)
-    return CoordinateResidual(off_F, off_G, np.abs(product_difference(H, system.C, X)))
+    return CoordinateResidual(off_F, off_G, np.abs(residual.of_outputs))
 
 
 def residual_by_modes(residual: CoordinateResidual, modes: Modes) -> CoordinateResidual:

@@ -59,13 +59,24 @@ def as_real_array(value: Any, name: str) -> NDArray[np.float64]:
         return np.asarray(array, dtype=np.float64)
 
 
-def validate_state(x: NDArray[np.float64], n: int) -> None:
-    """Raise InvalidSignalError unless x is a finite state of n numbers, or a batch of states."""
+def broadcast_states(x: NDArray[np.float64], n: int, batch_shape: tuple[int, ...]) -> Array:
+    """Return a state of n numbers, or a batch of states, as one row for each member of a batch of inputs.
+
+    Raises InvalidSignalError if the shape of x does not fit, or if an entry is not finite.
+    """
     if x.ndim == 0 or x.shape[-1] != n:
         raise InvalidSignalError(f"x0 has shape {x.shape}; its last axis must have {n} entries, one per state")
     if not np.isfinite(x).all():
         first = sanitize(x[~np.isfinite(x)][0])
         raise InvalidSignalError(f"x0 has an entry {first}; each of its {n} entries must be a finite number")
+    try:
+        x = np.broadcast_to(x, (*batch_shape, n))
+    except ValueError:
+        raise InvalidSignalError(
+            f"x0 has shape {x.shape}, but the inputs are a batch of shape {batch_shape}. Pass one state, or one for "
+            "each input."
+        ) from None
+    return x.reshape(math.prod(batch_shape), n)
 
 
 def as_array(value: Any, name: str) -> NDArray[Any]:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import EPS, two_sum
+from ltinet._util.double_double import two_sum
+from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.adaptive_sampling import sample_function
 from ltinet.signals.arrays import Times, Values

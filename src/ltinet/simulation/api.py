@@ -19,17 +19,17 @@ from numpy.typing import ArrayLike
 from ltinet._util.floating_point import Array
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.signals.arrays import as_real_array
-from ltinet.signals.conversion import as_signal, order_inputs, suggest_swapped_arguments
+from ltinet.signals.conversion import suggest_swapped_arguments
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.signals.signal import Signal
 from ltinet.signals.times import as_real_times
 from ltinet.simulation.context import SimulationContext
-from ltinet.simulation.delays import core_input, operating_point_input, solution_from_core
+from ltinet.simulation.delays import model_input, solution_from_core
 from ltinet.simulation.engines import select_engine
 from ltinet.simulation.implicit import simulate_implicit
 from ltinet.simulation.options import validate_n_jobs
 from ltinet.simulation.solution import Solution
-from ltinet.systems.signal_names import UNNAMED, names_or_defaults
+from ltinet.systems.signal_names import UNNAMED
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
 
@@ -86,15 +86,9 @@ def simulate(  # noqa: PLR0913
         axis = context.time_axis(as_real_times(t, "t"))
     except InvalidSignalError as error:
         raise suggest_swapped_arguments(error, u) from None
-    n_inputs, names = context.n_inputs, context.names
-    if not isinstance(u, np.ndarray):  # an array has no names
-        inputs = names_or_defaults(names.inputs, "inputs", n_inputs)
-        u = order_inputs(u, inputs, are_given=names.inputs is not None, n_times=len(axis.t))
-    signal = user_signal = as_signal(u, axis, n_inputs=n_inputs, hold=resolve_hold(hold, settings))
-    if settings.shifts_signals:
-        user_signal = operating_point_input(signal, axis, settings) if u is None else signal
-        core = core_input(user_signal, axis, settings)
-        signal = core.signal
+    names, hold = context.names, resolve_hold(hold, settings)
+    given = model_input(u, axis, n_inputs=context.n_inputs, names=names.inputs, hold=hold, settings=settings)
+    signal = given.of_core
     x0 = None if x0 is None else as_real_array(x0, "x0")
     solution = engine_object.run(context, signal, axis.t, x0=x0, n_jobs=n_jobs, options=engine_options)
     if context.reduction_error is not None:
@@ -104,8 +98,8 @@ def simulate(  # noqa: PLR0913
         solution = replace(solution, reduction=bound_reduction_error(norm, signal, axis.t, n_outputs=n_outputs))
     if settings.shifts_signals:
         D = context.system.D if context.origin is None else context.origin.D  # the latter without the network
-        solution = solution_from_core(solution, settings, signal=user_signal, delayed=core, context=context, D=D, x0=x0)
-    solution = replace(solution, stats={**solution.stats, "hold": getattr(user_signal, "hold", None)})
+        solution = solution_from_core(solution, settings, given=given, context=context, D=D, x0=x0)
+    solution = replace(solution, stats={**solution.stats, "hold": getattr(given.signal, "hold", None)})
     return solution if names is UNNAMED or names == UNNAMED else replace(solution, signal_names=names)
 
 

@@ -1,77 +1,15 @@
-"""Chebyshev series: piecewise polynomials in time, and functions of the step length.
+"""Chebyshev series of functions of the step length.
 
-A piecewise polynomial Σ_k a_k T_k(x) on the pieces between breaks is the common form of the dense outputs of all
-SciPy solvers. A function of the step length h between two lengths is interpolated at the extrema of T_n, its
-coefficients follow from a discrete cosine transform (type I), and its polynomials are available in double-double
-precision. Series in the step length store the highest degree first: sums end with their largest terms, which rounds
-least.
+A function of the step length h between two lengths is interpolated at the extrema of T_n, its coefficients follow from
+a discrete cosine transform (type I), and its polynomials are available in double-double precision. Series store the
+highest degree first: sums end with their largest terms, which rounds least.
 """
-
-from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import scipy  # which loads scipy.fft when it is first used
-from numpy.polynomial import chebyshev
 
+from ltinet._util.double_double import DoubleDouble, add, multiply
 from ltinet._util.floating_point import Array
-from ltinet.simulation.propagators import DoubleDouble, add, multiply
-
-# Piecewise polynomials: the common form of all dense outputs.
-
-
-@dataclass(frozen=True, eq=False)
-class PiecewisePolynomial:
-    """Piecewise polynomial: piece k, from breaks[k] to breaks[k + 1], is a Chebyshev series.
-
-    Coefficients are `(pieces, degree + 1, components)`. It is right-continuous; the last piece includes its end.
-    """
-
-    breaks: Array
-    coefficients: Array
-
-    def __call__(self, t: Array) -> Array:
-        """Return values `(len(t), components)`."""
-        piece = np.clip(np.searchsorted(self.breaks, t, side="right") - 1, 0, len(self.coefficients) - 1)
-        left, width = self.breaks[piece], self.breaks[piece + 1] - self.breaks[piece]
-        x = np.where(width > 0.0, 2.0 * (t - left) / np.where(width > 0.0, width, 1.0) - 1.0, 0.0)
-        return _clenshaw(self.coefficients[piece], x[:, None])
-
-
-def _clenshaw(series: Array, x: Array) -> Array:
-    """Return Σ a_k T_k(x) along the middle axis of a series `(points, degree + 1, components)`."""
-    later = np.zeros_like(series[:, 0])
-    latest = np.zeros_like(later)
-    for k in range(series.shape[1] - 1, 0, -1):
-        later, latest = series[:, k] + 2.0 * x * later - latest, later
-    return np.asarray(series[:, 0] + x * later - latest)
-
-
-@cache
-def chebyshev_points(degree: int) -> Array:
-    """Return the Chebyshev points in (−1, 1) at which values determine a polynomial of a degree."""
-    return chebyshev.chebpts1(degree + 1)
-
-
-@cache
-def values_to_coefficients(degree: int) -> Array:
-    """Return the matrix from values at the Chebyshev points to coefficients."""
-    return np.asarray(np.linalg.inv(chebyshev.chebvander(chebyshev_points(degree), degree)), dtype=np.float64)
-
-
-def node_times(left: Array, right: Array, degree: int) -> Array:
-    """Return the Chebyshev points of every piece, `(pieces, degree + 1)`."""
-    half = 0.5 * (right - left)
-    return np.asarray((left + half)[:, None] + half[:, None] * chebyshev_points(degree))
-
-
-def from_node_values(breaks: Array, values: Array) -> PiecewisePolynomial:
-    """Return the piecewise polynomial with values `(pieces, degree + 1, components)` at the nodes of its pieces."""
-    transform = values_to_coefficients(values.shape[1] - 1)
-    return PiecewisePolynomial(breaks, np.einsum("ij,pjc->pic", transform, values))
-
-
-# Functions of the step length: the highest degree comes first.
 
 
 def interpolation_lengths(low: float, high: float, degree: int) -> Array:

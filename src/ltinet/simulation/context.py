@@ -20,19 +20,18 @@ from numpy.typing import ArrayLike
 
 from ltinet._util.blas_threads import limit_blas_threads_for_work
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import Array
+from ltinet._util.floating_point import Array, balancing_units
 from ltinet.blockdiag.form import BlockDiagonalForm
-from ltinet.error_bounds.extended_precision import balancing_units
-from ltinet.errors import InvalidSignalError
+from ltinet.errors import SimulationError
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
 from ltinet.network.network_file import StoredNetwork, has_implicit_transformation
-from ltinet.signals.arrays import validate_state
+from ltinet.signals.arrays import broadcast_states
 from ltinet.signals.times import TimeAxis
 from ltinet.simulation.coordinates import Coordinates, network_coordinates
 from ltinet.simulation.grids import GridCache
 from ltinet.simulation.modal import ModalSystem, pack_weights, single_block_system, to_modal_system
-from ltinet.simulation.system_arrays import EngineArrays, NetworkArrays, build_engine_arrays, build_network_arrays
+from ltinet.simulation.system_arrays import EngineArrays, NetworkArrays, build_network_arrays
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_names import UNNAMED, SignalNames
 from ltinet.systems.system_matrices import SystemMatrices
@@ -91,7 +90,12 @@ class Realization:
     @cached_property
     def arrays(self) -> EngineArrays:
         """Arrays of error bounds; `SimulationError` if T is an operator, since there are too many states."""
-        return build_engine_arrays(self.system, self.output_weights, self.form, self.origin)
+        if self.has_operator:
+            raise SimulationError(
+                f"error bounds are not available for a network of {self.system.n_states} states whose T is an operator; "
+                "ltinet.reduce(system, tolerance=1e-6) gives a small one with bounds"
+            )
+        return EngineArrays(self.system, self.output_weights, self.form, self.origin)
 
     def resolves_shift(self, axis: TimeAxis) -> bool:
         """Return True if the distances of the times from their even grid are visible in the outputs.
@@ -123,17 +127,7 @@ class Realization:
 
     def broadcast_initial_state(self, x0: ArrayLike, batch_shape: tuple[int, ...]) -> Array:
         """Validate the user's x0 and return one row for each member of a batch."""
-        n = self.system.n_states
-        x = np.asarray(x0, dtype=np.float64)
-        validate_state(x, n)
-        try:
-            x = np.broadcast_to(x, (*batch_shape, n))
-        except ValueError:
-            raise InvalidSignalError(
-                f"x0 has shape {x.shape}, but the inputs are a batch of shape {batch_shape}. Pass one state, or one for "
-                "each input."
-            ) from None
-        return x.reshape(math.prod(batch_shape), n)
+        return broadcast_states(np.asarray(x0, dtype=np.float64), self.system.n_states, batch_shape)
 
 
 class OriginalCoordinates(Realization):

@@ -9,26 +9,22 @@ exact step of (1 − g) Δt from t_{k−e−1}; it waits e samples in a buffer. 
 + p) × (n + 5m) numbers.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ltinet._util.floating_point import EPS, Array
-from ltinet._util.text import format_count
-from ltinet.errors import InvalidSignalError, SimulationError
-from ltinet.signals.arrays import all_finite, as_real_array
+from ltinet.errors import InvalidSignalError
+from ltinet.signals.arrays import as_real_array
 from ltinet.simulation.context import Realization
-from ltinet.simulation.stepper import Stepper
+from ltinet.simulation.stepper import MAX_DENSE_STATES, Stepper
 from ltinet.systems.signal_settings import SignalSettings
 
 _CHUNK_SAMPLES = 4096  # samples whose delayed inputs are gathered together
-_MAX_DENSE_STATES = 150  # states up to which a dense product is faster than a sparse one (empirical)
 _WHOLE_SAMPLE_TOLERANCE = 8.0  # eps: relative distance at which a delay counts as a whole number of samples
-_STATE_KEYS = ("x", "inputs", "outputs", "n_taken", "dt", "hold", "input_delay", "output_delay")
 
 
 class SampleDelays(NamedTuple):
@@ -80,84 +76,11 @@ class DelayedStepper(Stepper):
         self._outputs = np.zeros((int(self._out.whole.max(initial=0)) + 1, n_outputs))
         self._n_taken = 0
 
-    def step(self, u: ArrayLike) -> Array:
-        """Take the next input sample and return the output at its time.
+    def _packed_state(self) -> Array:
+        return self._z
 
-        Parameters
-        ----------
-        u : array_like
-            Input sample, `(m,)`.
-
-        Returns
-        -------
-        ndarray
-            Output, `(p,)`.
-
-        Raises
-        ------
-        InvalidSignalError
-            u has a wrong shape or is not finite.
-        SimulationError
-            The output overflows.
-        """
-        value = np.array(as_real_array(u, "u"), ndmin=1)
-        if value.shape != (self._n_inputs,):
-            raise InvalidSignalError(
-                f"u has shape {value.shape}; a step takes {format_count(self._n_inputs, 'number')}, one per input"
-            )
-        if not np.isfinite(value).all():
-            raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._advance(value)
-
-    def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
-        """Return the outputs of chunks of samples, one after the other.
-
-        Parameters
-        ----------
-        chunks : iterable of array_like
-            Input samples, `(steps, m)` each.
-
-        Yields
-        ------
-        ndarray
-            Outputs of a chunk, `(steps, p)`.
-
-        Raises
-        ------
-        InvalidSignalError
-            A chunk has a wrong shape or is not finite.
-        SimulationError
-            The outputs overflow.
-        """
-        if not isinstance(chunks, Iterable):
-            raise InvalidSignalError(
-                f"chunks is a {type(chunks).__name__}; give a list or a generator of arrays (steps, {self._n_inputs})"
-            )
-        for chunk in chunks:
-            samples = np.array(as_real_array(chunk, "a chunk"), ndmin=1)
-            samples = samples[:, None] if samples.ndim == 1 else samples
-            if samples.ndim != 2 or samples.shape[1] != self._n_inputs:
-                raise InvalidSignalError(
-                    f"a chunk has shape {np.shape(chunk)}; it must be (steps, {self._n_inputs}), time first"
-                )
-            if not all_finite(samples):
-                raise InvalidSignalError("a chunk has entries that are not finite; replace NaN and infinities")
-            with np.errstate(over="ignore", invalid="ignore"):
-                starts = range(0, len(samples), _CHUNK_SAMPLES)
-                pieces = [self._advance_all(samples[begin : begin + _CHUNK_SAMPLES]) for begin in starts]
-            yield np.concatenate([np.zeros((0, len(self._rows))), *pieces])
-
-    @property
-    def x(self) -> Array:
-        """State of the core at the time of the last sample, in the user's coordinates."""
-        system = self._engine.system
-        return np.asarray(self._engine.coordinates.user_from_blocks(system.blocks_from_packed(self._z)))
-
-    @x.setter
-    def x(self, state: ArrayLike) -> None:
-        """Set the state at the time of the last sample."""
-        self._z = self._packed(as_real_array(state, "x"))
+    def _set_packed_state(self, packed: Array) -> None:
+        self._z = packed
 
     def state(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue, buffers included.
@@ -191,12 +114,7 @@ class DelayedStepper(Stepper):
         InvalidSignalError
             Entries are missing or belong to another model, step or hold.
         """
-        missing = [key for key in _STATE_KEYS if key not in state]
-        if missing:
-            raise InvalidSignalError(
-                f"the saved state has no {', '.join(missing)}. Pass all entries that state() returned: "
-                f"{', '.join(_STATE_KEYS)}."
-            )
+        self._require_keys(state)
         present = self.state()
         for key in ("dt", "hold", "input_delay", "output_delay"):
             if not np.array_equal(np.asarray(state[key]), np.asarray(present[key])):
@@ -211,12 +129,8 @@ class DelayedStepper(Stepper):
         n_taken = int(state["n_taken"])
         if n_taken < 0:
             raise InvalidSignalError(f"the saved n_taken must not be negative, got {n_taken}.")
-        self._z, self._n_taken = self._packed(arrays["x"]), n_taken
+        self._z, self._n_taken = self._pack(arrays["x"]), n_taken
         self._inputs, self._outputs = arrays["inputs"].copy(), arrays["outputs"].copy()
-
-    def _packed(self, x: Array) -> Array:
-        engine = self._engine
-        return np.asarray(engine.system.packed_from_blocks(engine.initial_state(x, ()))[0])
 
     def _advance(self, value: Array) -> Array:
         k, (whole, _), n = self._n_taken, self._in, self._n_states
@@ -238,6 +152,11 @@ class DelayedStepper(Stepper):
         if not np.isfinite(y).all():
             raise self._overflow(k)
         return np.asarray(y)
+
+    def _run_chunk(self, samples: Array) -> Array:
+        starts = range(0, len(samples), _CHUNK_SAMPLES)
+        pieces = [self._advance_all(samples[begin : begin + _CHUNK_SAMPLES]) for begin in starts]
+        return np.concatenate([np.zeros((0, len(self._rows))), *pieces])
 
     def _advance_all(self, values: Array) -> Array:
         """Take samples `(S, m)`; the contributions of inputs to all of these steps are one product."""
@@ -275,11 +194,6 @@ class DelayedStepper(Stepper):
             raise self._overflow(k0 + int(overflown[0]))
         return np.asarray(y)
 
-    def _overflow(self, k: int) -> SimulationError:
-        return SimulationError(
-            f"the outputs overflow at sample {k}, t = {k * self.dt:.6g} after the first. Restore an earlier state."
-        )
-
     def _read(self, index: Any) -> Array:
         return np.asarray(self._inputs[index % len(self._inputs), self._channels])
 
@@ -301,7 +215,7 @@ class DelayedStepper(Stepper):
             rows[i, n : n + 4 * m] += (D[i] * weights).sum(axis=1)
         matrix = np.zeros((n + len(C), n + 5 * m))
         matrix[:n, : n + 4 * m], matrix[n:] = into_state, rows
-        return matrix if n <= _MAX_DENSE_STATES else sparse.csr_array(matrix)
+        return matrix if n <= MAX_DENSE_STATES else sparse.csr_array(matrix)
 
 
 def input_map(remainder: Array, at: float, *, linear: bool, is_next: Any = None) -> Array:

@@ -19,38 +19,60 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ltinet._util.floating_point import EPS, Array, two_sum
+from ltinet._util.double_double import two_sum
+from ltinet._util.floating_point import EPS, Array
+from ltinet._util.phi_functions import phi1
 from ltinet.error_bounds.propagation import propagator_chain
+from ltinet.signals.conversion import as_signal, order_inputs
 from ltinet.signals.delayed import DelayedInput, delayed_input, snap_to_targets
-from ltinet.signals.sampled import SampledSignal
+from ltinet.signals.sampled import Hold, SampledSignal
 from ltinet.signals.signal import Signal, polyline_points
 from ltinet.signals.times import TimeAxis
 from ltinet.simulation.context import SimulationContext
+from ltinet.simulation.modal import free_derivative, unpack_states
 from ltinet.simulation.solution import ErrorBound, Solution, Trajectory, outputs_at_jumps
+from ltinet.systems.signal_names import Names, names_or_defaults
 from ltinet.systems.signal_settings import SignalSettings
 
 _VARIATION_MARGIN = 2.0  # empirical: variation of a function over that at the requested times
 _PART = "delays and operating point"  # name of the part of the error bound
 
 
-def core_input(signal: Signal, axis: TimeAxis, settings: SignalSettings) -> DelayedInput:
-    """Return the input of the core of a model."""
-    m = signal.n_inputs
-    return delayed_input(signal, axis, delays=settings.array("input_delay", m), offsets=settings.array("u0", m))
+class ModelInput(NamedTuple):
+    """Input of a model, and that of its core."""
+
+    signal: Signal
+    """Input as the user gave it; the operating point without one."""
+    delayed: DelayedInput | None
+    """Input of the core; None if it is the same."""
+
+    @property
+    def of_core(self) -> Signal:
+        """Signal that enters the core."""
+        return self.signal if self.delayed is None else self.delayed.signal
 
 
-def operating_point_input(signal: Signal, axis: TimeAxis, settings: SignalSettings) -> SampledSignal:
-    """Return an input that stays at the operating point."""
-    u0 = settings.array("u0", signal.n_inputs)
-    return SampledSignal(axis, np.broadcast_to(u0, (len(axis.t), len(u0))))
+def model_input(
+    u: Any, axis: TimeAxis, *, n_inputs: int, names: Names | None, hold: Hold, settings: SignalSettings
+) -> ModelInput:
+    """Return the input of a model from the argument u of a simulation."""
+    if not isinstance(u, np.ndarray):  # an array has no names
+        inputs = names_or_defaults(names, "inputs", n_inputs)
+        u = order_inputs(u, inputs, are_given=names is not None, n_times=len(axis.t))
+    signal = as_signal(u, axis, n_inputs=n_inputs, hold=hold)
+    if not settings.shifts_signals:
+        return ModelInput(signal, None)
+    u0 = settings.array("u0", n_inputs)
+    if u is None:
+        signal = SampledSignal(axis, np.broadcast_to(u0, (len(axis.t), n_inputs)))
+    return ModelInput(signal, delayed_input(signal, axis, delays=settings.array("input_delay", n_inputs), offsets=u0))
 
 
 def solution_from_core(
     solution: Solution,
     settings: SignalSettings,
     *,
-    signal: Signal,
-    delayed: DelayedInput,
+    given: ModelInput,
     context: SimulationContext | None,
     D: Array,
     x0: Any,
@@ -62,8 +84,8 @@ def solution_from_core(
         t=solution.t,
         delays=np.broadcast_to(settings.array("output_delay", p), solution.y[..., 0, :].shape),
         y0=settings.array("y0", p),
-        signal=signal,
-        delayed=delayed,
+        signal=given.signal,
+        delayed=given.delayed,
         D=D,
         context=context,
         x0=x0,
@@ -257,14 +279,14 @@ class _CoreBounds:
                 speed = speed + slopes @ np.abs(system.D).T
         if x0 is not None and np.any(x0):
             start = system.packed_from_blocks(self.context.initial_state(x0, batch_shape))
-            peak = bound_free_responses(self.context, _derivative(self.context, start), self.horizon).peak.T
+            peak = bound_free_responses(self.context, free_derivative(system, start), self.horizon).peak.T
             speed = speed + peak.reshape(*batch_shape, system.n_outputs)
         return np.asarray(speed)
 
     def _driven_speed(self, variation: Array, size: Array) -> Array:
         """Return a bound on |C x'| from rest: sup |h|·variation of v, or (∫|ḣ| + |h(0)|)·max |v| where that is less."""
         peak = self.input_gains.peak
-        derivative = _derivative(self.context, self._input_vectors)
+        derivative = free_derivative(self.context.system, self._input_vectors)
         integral = bound_free_responses(self.context, derivative, self.horizon).integral
         with np.errstate(invalid="ignore"):
             speed = np.fmin(variation @ peak.T, size @ (integral + peak).T)
@@ -278,41 +300,14 @@ def bound_free_responses(context: SimulationContext, packed: Array, horizon: flo
     the entries of |e^{Ft}| from `propagator_chain`.
     """
     system = context.system
-    n_pairs, n_scalars = system.n_pairs, len(system.rates)
-    pairs = packed[:, : 2 * n_pairs : 2] + 1j * packed[:, 1 : 2 * n_pairs : 2]
-    modes = np.abs(np.concatenate([pairs, packed[:, 2 * n_pairs : n_pairs + n_scalars]], axis=1))
-    growth = system.rates.real
+    v, parts = unpack_states(system, packed)
+    modes, growth = np.abs(v), system.rates.real
     with np.errstate(over="ignore", invalid="ignore"):
-        largest = np.exp(np.maximum(growth, 0.0) * horizon)
-        product = growth * horizon
-        small = np.abs(product) < 1e-8  # (e^z − 1)/z ≤ 1 + max(z, 0) up to rounding
-        total = horizon * np.where(
-            small, 1.0 + np.maximum(product, 0.0), np.expm1(product) / np.where(small, 1.0, product)
-        )
+        largest, total = np.exp(np.maximum(growth, 0.0) * horizon), horizon * phi1(growth * horizon)
         weights = np.abs(system.C)
         peak, integral = weights @ (modes * largest).T, weights @ (modes * total).T
-        start = n_pairs + n_scalars
-        for block in system.blocks:
-            states = np.abs(packed[:, start : start + len(block.F)]).T
-            start += len(block.F)
-            chain = propagator_chain(block.F, horizon)
+        for block, part in zip(system.blocks, parts, strict=True):
+            chain, states = propagator_chain(block.F, horizon), np.abs(part).T
             peak = peak + np.abs(block.C) @ (chain.peak @ states)
             integral = integral + np.abs(block.C) @ (chain.integral @ states)
     return ResponseBounds(np.nan_to_num(peak, nan=np.inf), np.nan_to_num(integral, nan=np.inf))
-
-
-def _derivative(context: SimulationContext, packed: Array) -> Array:
-    """Return ż of packed states `(k, n)` without input."""
-    system = context.system
-    n_pairs, n_scalars = system.n_pairs, len(system.rates)
-    result = np.zeros_like(packed)
-    pairs = (packed[:, : 2 * n_pairs : 2] + 1j * packed[:, 1 : 2 * n_pairs : 2]) * system.rates[:n_pairs]
-    result[:, : 2 * n_pairs : 2], result[:, 1 : 2 * n_pairs : 2] = pairs.real, pairs.imag
-    reals = slice(2 * n_pairs, n_pairs + n_scalars)
-    result[:, reals] = packed[:, reals] * system.rates[n_pairs:].real
-    start = n_pairs + n_scalars
-    for block in system.blocks:
-        states = slice(start, start + len(block.F))
-        result[:, states] = packed[:, states] @ block.F.T
-        start += len(block.F)
-    return result

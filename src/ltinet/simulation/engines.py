@@ -10,6 +10,7 @@ other is exact.
 To add an engine, write a class with `options` and `run`, and add it to `ENGINES`.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, replace
@@ -33,7 +34,6 @@ from ltinet.simulation.forward_pass import Algorithm, LayerRun, LayerTask, Solve
 from ltinet.simulation.options import SolverOptions, validate_input_tolerance
 from ltinet.simulation.solution import Solution, outputs_at_jumps
 from ltinet.simulation.solver_errors import bound_single_time, bound_solver_run, neuron_error_shares
-from ltinet.simulation.step_model import count_threads
 from ltinet.simulation.time_cells import uniform_cells
 
 _INPUT_TOLERANCE = 1e-8  # default distance of straight lines from an input function, relative to the largest |u|
@@ -82,7 +82,7 @@ class ExactEngine:
     ) -> Solution:
         """Return the solution at the times t, from the state x0 at t[0]."""
         tolerance = validate_input_tolerance(options.get("input_tolerance", _INPUT_TOLERANCE))
-        threads = count_threads(n_jobs)
+        threads = n_jobs if n_jobs > 0 else (os.cpu_count() or 1) + 1 + n_jobs  # counted down from all cores
         samples, refinement, input_error = signal.sampled_over(t, tolerance=tolerance)
         coordinates = options.get("coordinates", "auto")
         realization = _select_realization(context, coordinates, samples)

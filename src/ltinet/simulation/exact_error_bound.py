@@ -13,7 +13,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet._util.floating_point import Array, two_product, two_sum
+from ltinet._util.double_double import two_product, two_sum
+from ltinet._util.floating_point import Array
 from ltinet.error_bounds.gains import layer_error_constant, theorem2_constant
 from ltinet.error_bounds.output_bounds import Certificate, OutputErrorBound, add_reduction_error, combine_certificates
 from ltinet.error_bounds.propagation import LocalErrors, measure_step_density
@@ -22,7 +23,7 @@ from ltinet.errors import SimulationError
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.coordinate_selection import select_coordinates
 from ltinet.simulation.exact_run import ExactRun
-from ltinet.simulation.modal import pack_states, unpack_states
+from ltinet.simulation.modal import free_derivative
 from ltinet.simulation.options import validate_positive
 from ltinet.simulation.rounding_model import RoundingModel, SampleOffsets, SubstepSizes, measure_substep_sizes
 from ltinet.simulation.step_errors import classify_step_lengths, measure_nonuniform_errors, step_length_shares
@@ -149,12 +150,10 @@ def _output_derivatives(run: ExactRun, model: RoundingModel, piece: slice, z: Ar
 
     e^{Fs} of a pair keeps its modulus; that of a coupled block is bounded entry by entry.
     """
-    arrays, system = model.arrays, model.arrays.system
+    arrays = model.arrays
     before = np.arange(piece.start, piece.stop) - (0 if run.linear else 1)
     u = run.u[:, np.maximum(before, 0)]
-    v, parts = unpack_states(system, z)
-    of_blocks = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
-    rates = pack_states(system, v * system.rates, of_blocks) + u @ arrays.G.T
+    rates = free_derivative(arrays.system, z) + u @ arrays.G.T
     # Slow modes count at the samples, with their signs, and by their change between these; all others by size.
     change = arrays.speeds * run.samples.longest_step
     is_slow = change < _SLOW_STEP

@@ -25,7 +25,7 @@ from ltinet.simulation.context import Realization
 from ltinet.simulation.convolution import Convolution
 from ltinet.simulation.nonuniform import NonuniformStepper, NonuniformSteps
 from ltinet.simulation.step_model import SingleSteps
-from ltinet.simulation.time_blocks import TimeBlocks, UniformStepper
+from ltinet.simulation.time_blocks import TimeBlocks, UniformStepper, outputs_from_states
 
 _MAX_PIECE_NUMBERS = 2**18  # numbers in the states of a piece of time (2 MiB)
 _MIN_PIECE_SAMPLES = 64  # samples of a piece, however many states there are: calls cost time as well
@@ -108,7 +108,7 @@ class ExactRun:
                 longest = grid.longest_product(batch, n_times) if isinstance(grid, TimeBlocks) else math.inf
                 with limit_blas_threads_for_work(self.n_multiplications, in_one_product=longest):
                     if grid is not None:
-                        y = grid.outputs_from(self.z0, self.u, threads=threads)
+                        y = outputs_from_states(grid, self.z0, self.u, threads=threads)
                     else:
                         y = self._nonuniform_stepper.outputs(self.realization.output_weights.T)
                         y += self.u @ self.realization.system.D.T
@@ -127,7 +127,8 @@ class ExactRun:
     def neuron_states(self, t: Array) -> Array:
         """Return (ξ, ξ̇) at any times."""
         if self.network is not self.realization:
-            return self.in_coordinates(self.network).neuron_states(t)
+            x0 = None if self.x0 is None else self._unflatten(self.x0)
+            return ExactRun(self.network, self.samples, x0).neuron_states(t)
         system, coordinates = self.realization.system, self.realization.coordinates
         return self._evaluate(
             t,
@@ -143,13 +144,8 @@ class ExactRun:
         )
         if self.x0 is not None:  # exactly, which T T⁻¹ x0 would round
             first = np.flatnonzero(t == self.samples.t[0])
-            x[..., first, :] = self.x0.reshape(*self.samples.batch_shape, 1, self.x0.shape[-1])
+            x[..., first, :] = self._unflatten(self.x0[:, None])
         return x
-
-    def in_coordinates(self, realization: Realization) -> "ExactRun":
-        """Return the run in other coordinates."""
-        x0 = None if self.x0 is None else self.x0.reshape(*self.samples.batch_shape, self.x0.shape[-1])
-        return ExactRun(realization, self.samples, x0)
 
     def _evaluate(self, t: Array, function: Callable[[Array, Array], Array], *, width: int) -> Array:
         """Return a function of packed states and inputs at any times, `(..., len(t), width)`, piece by piece."""
@@ -221,8 +217,9 @@ class ExactRun:
 class SampleStepper(Protocol):
     """Algorithm that advances states along the samples of a run."""
 
-    def begin(self) -> Array:
-        """Return what `advance` needs at the first sample, `(batch, n)`."""
+    @property
+    def z0(self) -> Array:
+        """Packed states at the first sample, `(batch, n)`, from which `advance` starts."""
         ...
 
     def advance(self, first: int, stop: int, before: Array) -> tuple[Array, Array]:
@@ -240,38 +237,29 @@ class SampledStates:
         self._stepper, self.n_samples = stepper, n_samples
         length = max(_MIN_PIECE_SAMPLES, _MAX_PIECE_NUMBERS // max(1, numbers_per_sample))
         self.length = -(-length // width) * width  # pieces begin where blocks of `width` samples do
-        self._begins = [stepper.begin()]
-        self._is_stored = n_samples * numbers_per_sample <= _MAX_STORED_NUMBERS
+        self._begins = [stepper.z0]
+        self._stores_all = n_samples * numbers_per_sample <= _MAX_STORED_NUMBERS
         self._stored: dict[int, Array] = {}
-        self._last: tuple[int, Array] | None = None
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:
         """Yield the samples and the states of all pieces in turn."""
         for number in range(-(-self.n_samples // self.length)):
-            yield self._samples(number), self._states(number)
+            yield self.piece(number)
+        if not self._stores_all:
+            self._stored.clear()
 
     def piece(self, number: int) -> tuple[slice, Array]:
-        """Return the samples and the states of one piece, which may be requested again."""
+        """Return the samples and the states of one piece; the last one may be requested again at no cost."""
         while len(self._begins) <= number:
-            self._states(len(self._begins) - 1, store=self._is_stored)
-        last = self._last
-        if last is None or last[0] != number:  # requests come in the order of time
-            last = self._last = number, self._states(number, store=self._is_stored)
-        return self._samples(number), last[1]
-
-    def _samples(self, number: int) -> slice:
-        return slice(number * self.length, min((number + 1) * self.length, self.n_samples))
-
-    def _states(self, number: int, *, store: bool = False) -> Array:
-        if number in self._stored:
-            return self._stored[number]
-        samples = self._samples(number)
-        states, after = self._stepper.advance(samples.start, samples.stop, self._begins[number])
-        if len(self._begins) == number + 1:
-            self._begins.append(after.copy())  # a view would keep the whole piece alive
-        if store:
-            self._stored[number] = states
-        return states
+            self.piece(len(self._begins) - 1)
+        samples = slice(number * self.length, min((number + 1) * self.length, self.n_samples))
+        if number not in self._stored:
+            if not self._stores_all:
+                self._stored.clear()
+            self._stored[number], after = self._stepper.advance(samples.start, samples.stop, self._begins[number])
+            if len(self._begins) == number + 1:
+                self._begins.append(after.copy())  # a view would keep the whole piece alive
+        return samples, self._stored[number]
 
 
 class QueryGroup(NamedTuple):

@@ -18,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.floating_point import EPS, Array
+from ltinet._util.piecewise_polynomials import PiecewisePolynomial, from_node_values, node_times
+from ltinet.error_bounds.gains import layer_state_indices
 from ltinet.errors import SimulationError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.neuron import Neuron
 from ltinet.network.realization import realize_layer
 from ltinet.signals.signal import Signal, polyline_points
-from ltinet.simulation.chebyshev import PiecewisePolynomial, from_node_values, node_times
 from ltinet.simulation.context import SimulationContext
-from ltinet.simulation.options import NeuronOptions, SolverOptions
+from ltinet.simulation.options import METHODS_WITH_JACOBIAN, NeuronOptions, SolverOptions
 
 Forcing = Callable[[float], float]
 Algorithm = Literal["per_neuron", "per_interval"]
@@ -79,7 +80,7 @@ class LayerTask:
 
 def solve_layer(task: LayerTask) -> LayerRun:
     """Solve the neurons of a layer from the last to the first, by Algorithm 3 or A.1."""
-    indices = _state_indices(task.layer)
+    indices = [list(places) for places in layer_state_indices(task.layer.is_second_order)]
     J = realize_layer(task.layer).J
     state = task.z0 + J @ task.signal.value(task.breaks[:1])[0]
     if len(task.breaks) == 1:
@@ -90,20 +91,17 @@ def solve_layer(task: LayerTask) -> LayerRun:
     # Intervals between samples are short: trying one step over all of it is cheaper than estimating a first step.
     first = float(task.breaks[1] - task.breaks[0]) if len(task.breaks) > 2 else None
     trial_steps = [first] * task.layer.n_neurons
-    if task.algorithm == "per_neuron":
-        run, _ = _solve_intervals(
-            task, forcing, task.breaks, state=state, jumps=jumps, indices=indices, trial_steps=trial_steps
-        )
-        return _join_runs([run])
+    n_intervals = len(task.breaks) - 1
+    at_once = n_intervals if task.algorithm == "per_neuron" else 1
     runs = []
-    for k in range(len(task.breaks) - 1):
-        breaks = task.breaks[k : k + 2]
+    for begin in range(0, n_intervals, at_once):
+        breaks = task.breaks[begin : begin + at_once + 1]
         run, state = _solve_intervals(
             task,
-            forcing.between(*breaks.tolist()),
+            forcing.between(float(breaks[0]), float(breaks[-1])),
             breaks,
             state=state,
-            jumps=jumps[k : k + 1],
+            jumps=jumps[begin : begin + at_once],
             indices=indices,
             trial_steps=trial_steps,
         )
@@ -161,12 +159,6 @@ def _without_first_order_rates(layer: HorizontalLayer) -> HorizontalLayer:
             matrix[:j] -= np.multiply.outer(factors, matrix[j])
         C[:j, j] = 0.0
     return HorizontalLayer(layer.M, C, K, E, V)
-
-
-def _state_indices(layer: HorizontalLayer) -> list[list[int]]:
-    """Return the indices of ξ and, for second-order neurons, ξ̇ of each neuron among the states of the layer."""
-    rates = (layer.n_neurons + np.cumsum(layer.is_second_order) - 1).tolist()
-    return [[i, rates[i]] if second else [i] for i, second in enumerate(layer.is_second_order.tolist())]
 
 
 def _jumps(task: LayerTask, J: Array) -> Array:
@@ -299,7 +291,7 @@ def _solver(
         if options.first_step is None:  # equal steps, without a short one at the end
             first_step = width / math.ceil(width / first_step)
     right_hand_side, jacobian = _equation(neuron, forcing)
-    extra: dict[str, Any] = {"jac": jacobian} if options.takes_jacobian else {}
+    extra: dict[str, Any] = {"jac": jacobian} if options.method in METHODS_WITH_JACOBIAN else {}
     return options.solver_class(
         right_hand_side, span[0], state, span[1], rtol=options.rtol, atol=options.atol, max_step=options.max_step,
         first_step=first_step, **extra,

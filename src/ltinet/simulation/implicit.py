@@ -11,6 +11,7 @@ integration. The error is an estimate, not a bound.
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn, final
 
 import numpy as np
@@ -18,17 +19,15 @@ from numpy.typing import ArrayLike
 
 from ltinet._util.floating_point import Array
 from ltinet.error_bounds.output_bounds import UnknownBound
-from ltinet.errors import InvalidSignalError, SimulationError
-from ltinet.signals.arrays import as_real_array, validate_state
-from ltinet.signals.conversion import as_signal, order_inputs
+from ltinet.errors import SimulationError
+from ltinet.signals.arrays import as_real_array, broadcast_states
 from ltinet.signals.sampled import Hold
 from ltinet.signals.signal import Signal
 from ltinet.signals.times import TimeAxis, as_real_times
-from ltinet.simulation.delays import core_input, operating_point_input, solution_from_core
+from ltinet.simulation.delays import model_input, solution_from_core
 from ltinet.simulation.options import validate_positive
 from ltinet.simulation.sdirk import NODES, SDIRKStepper
 from ltinet.simulation.solution import Solution
-from ltinet.systems.signal_names import names_or_defaults
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.sparse_descriptor import SparseDescriptor
 from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU, explain_memory_error, has_symmetric_pattern
@@ -69,39 +68,17 @@ def simulate_implicit(  # noqa: PLR0913, RUF100
     if not _MIN_TOLERANCE <= tolerance <= _MAX_TOLERANCE:
         raise SimulationError(f"tolerance must be from {_MIN_TOLERANCE:g} to {_MAX_TOLERANCE:g}, got {tolerance:g}.")
     axis = TimeAxis.of(as_real_times(t, "t"))
-    names = names_or_defaults(system.names.inputs, "inputs", system.n_inputs)
-    if not isinstance(u, np.ndarray):
-        u = order_inputs(u, names, are_given=system.names.inputs is not None, n_times=len(axis.t))
-    signal = user_signal = as_signal(u, axis, n_inputs=system.n_inputs, hold=hold)
-    if settings.shifts_signals:
-        user_signal = operating_point_input(signal, axis, settings) if u is None else signal
-        delayed = core_input(user_signal, axis, settings)
-        signal = delayed.signal
-    start = _initial_columns(x0, system.n_states, signal.batch_shape)
+    given = model_input(u, axis, n_inputs=system.n_inputs, names=system.names.inputs, hold=hold, settings=settings)
+    signal = given.of_core
+    states = np.zeros(system.n_states) if x0 is None else as_real_array(x0, "x0")
+    start = np.ascontiguousarray(broadcast_states(states, system.n_states, signal.batch_shape).T)
     with explain_memory_error(descriptor.n_states, descriptor.n_nonzeros):
         trajectory, stats = _refine_until_agreement(system, descriptor, signal, axis.t, start, tolerance)
-    stats["hold"] = getattr(user_signal, "hold", None)
+    stats["hold"] = getattr(given.signal, "hold", None)
     solution = Solution(axis.t, trajectory.outputs(axis.t), trajectory, stats, system.names)
     if settings.shifts_signals:
-        solution = solution_from_core(
-            solution, settings, signal=user_signal, delayed=delayed, context=None, D=system.D, x0=x0
-        )
+        solution = solution_from_core(solution, settings, given=given, context=None, D=system.D, x0=x0)
     return solution
-
-
-def _initial_columns(x0: ArrayLike | None, n: int, batch_shape: tuple[int, ...]) -> Array:
-    """Return x0 as columns, (n, batch)."""
-    size = int(np.prod(batch_shape, dtype=int))
-    if x0 is None:
-        return np.zeros((n, size))
-    x = as_real_array(x0, "x0")
-    validate_state(x, n)
-    try:
-        return np.ascontiguousarray(np.broadcast_to(x, (*batch_shape, n)).reshape(size, n).T)
-    except ValueError:
-        raise InvalidSignalError(
-            f"x0 has shape {x.shape} but the inputs come in a batch of shape {batch_shape}; give one, or one for each"
-        ) from None
 
 
 def _refine_until_agreement(
@@ -115,12 +92,17 @@ def _refine_until_agreement(
             "E is singular: the model has algebraic equations, which ltinet.reduce(system, tolerance=1e-6) eliminates "
             "where they are of index 1"
         ) from None
-    knots, local_tolerance = _knots_between(signal, t), _FIRST_TOLERANCE * tolerance
+    inside = np.unique(signal.knots[(signal.knots > t[0]) & (signal.knots < t[-1])])
+    knots = np.concatenate([t[:1], inside, t[-1:] if t[-1] > t[0] else t[:0]])
+    local_tolerance = _FIRST_TOLERANCE * tolerance
     for _ in range(_MAX_INTEGRATIONS):
         stepper = SDIRKStepper(descriptor)
-        result = integrate_with_step_doubling(stepper, outputs, signal, knots, x0=x0, tolerance=local_tolerance)
-        trajectory = ImplicitTrajectory(result, signal, system.D, signal.batch_shape)
-        times = np.union1d(t, result.coarse.t)
+        integration = _StepDoubling(stepper, outputs, signal, float(knots[0]), x0, local_tolerance)
+        for start, stop in pairwise(knots.tolist()):
+            integration.integrate(start, stop)
+        coarse, fine = (recorder.curve for recorder in integration.recorders)
+        trajectory = ImplicitTrajectory(coarse, fine, signal, system.D, signal.batch_shape)
+        times = np.union1d(t, coarse.t)
         estimate = trajectory.error_estimate(times).max(axis=-2)
         peak = np.abs(trajectory.outputs(times)).max(axis=-2)
         excess = float(np.max(estimate / np.where(peak > 0.0, tolerance * peak, np.inf), initial=0.0))
@@ -129,9 +111,9 @@ def _refine_until_agreement(
             return trajectory, {
                 "engine": "implicit",
                 "error_estimate": estimate,
-                "n_steps": len(result.coarse.t) - 1,
-                "n_factorizations": result.n_factorizations,
-                "n_solves": result.n_solves,
+                "n_steps": len(coarse.t) - 1,
+                "n_factorizations": stepper.n_factorizations,
+                "n_solves": stepper.n_solves,
                 "step_tolerance": local_tolerance,
                 "notes": (f"outputs err by about {worst:.1e} or less, estimated by halving all steps: no bound",),
             }
@@ -142,12 +124,6 @@ def _refine_until_agreement(
         f"the tolerance {tolerance:g} is not reached: integrations with whole and halved steps differ by "
         f"{excess * tolerance:.1e} of the largest output. Use a larger tolerance."
     )
-
-
-def _knots_between(signal: Signal, t: Array) -> Array:
-    """Return the first time, the knots of the input after it, and the last time."""
-    inside = np.unique(signal.knots[(signal.knots > t[0]) & (signal.knots < t[-1])])
-    return np.concatenate([t[:1], inside, t[-1:] if t[-1] > t[0] else t[:0]])
 
 
 # Step doubling
@@ -179,36 +155,11 @@ class OutputCurve(NamedTuple):
     before: Array
 
 
-class StepDoublingResult(NamedTuple):
-    """Output curves of both integrations, and numbers of factorizations and solves."""
-
-    coarse: OutputCurve
-    fine: OutputCurve
-    n_factorizations: int
-    n_solves: int
-
-
-def integrate_with_step_doubling(
-    stepper: SDIRKStepper, outputs: OutputMap, signal: Signal, knots: Array, *, x0: Array, tolerance: float
-) -> StepDoublingResult:
-    """Integrate from x0, (n, batch), at the first knot to the last.
+class _StepDoubling:
+    """Two integrations from x0 `(n, batch)`: their states, the largest state so far, and the length of the last step.
 
     `tolerance` is that of a step, relative to the largest state.
-
-    Raises
-    ------
-    SimulationError
-        Steps become too short, or the states overflow.
     """
-    integration = _StepDoubling(stepper, outputs, signal, float(knots[0]), x0, tolerance)
-    for start, stop in zip(knots[:-1].tolist(), knots[1:].tolist(), strict=True):
-        integration.integrate(start, stop)
-    coarse, fine = (recorder.curve for recorder in integration.recorders)
-    return StepDoublingResult(coarse, fine, stepper.n_factorizations, stepper.n_solves)
-
-
-class _StepDoubling:
-    """State of both integrations: their states, the largest state so far, and the length of the last step."""
 
     def __init__(
         self, stepper: SDIRKStepper, outputs: OutputMap, signal: Signal, t0: float, x0: Array, tolerance: float
@@ -307,18 +258,19 @@ def _batch_last(values: Array) -> Array:
 class ImplicitTrajectory:
     """Trajectory y = q + D u, with q from cubics between the steps of the finer integration."""
 
-    result: StepDoublingResult
+    coarse: OutputCurve
+    fine: OutputCurve
     signal: Signal
     D: Array
     batch_shape: tuple[int, ...]
 
     def outputs(self, t: Array) -> Array:
         """Return outputs y at any times, `(..., len(t), p)`."""
-        return np.asarray(self._batch_first(_interpolate(self.result.fine, t)) + self.signal.value(t) @ self.D.T)
+        return np.asarray(self._batch_first(_interpolate(self.fine, t)) + self.signal.value(t) @ self.D.T)
 
     def error_estimate(self, t: Array) -> Array:
         """Return the difference of both integrations, `(..., len(t), p)`: about the error of the coarser one."""
-        difference = _interpolate(self.result.fine, t) - _interpolate(self.result.coarse, t)
+        difference = _interpolate(self.fine, t) - _interpolate(self.coarse, t)
         return self._batch_first(np.abs(difference))
 
     def user_states(self, t: Array) -> NoReturn:  # noqa: ARG002 - required by the protocol

@@ -11,6 +11,7 @@ weights are packed so that Re(c v) = Re c · Re v − Im c · Im v.
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,14 +102,16 @@ class ModalSystem:
         return _inverse_2x2(self.pair_bases)
 
     @cached_property
+    def block_slices(self) -> list[slice]:
+        """Packed states of each dense block."""
+        sizes = (len(block.F) for block in self.blocks)
+        return [slice(*ends) for ends in pairwise(accumulate(sizes, initial=len(self.rates) + self.n_pairs))]
+
+    @cached_property
     def _blocks_with_basis(self) -> list[tuple[slice, Any]]:
         """Dense blocks with a basis, each with the slice of its packed states."""
-        stops = len(self.rates) + self.n_pairs + np.cumsum([len(block.F) for block in self.blocks], dtype=np.intp)
-        return [
-            (slice(int(stop) - len(block.F), int(stop)), block)
-            for stop, block in zip(stops, self.blocks, strict=True)
-            if block.basis is not None
-        ]
+        with_slices = zip(self.block_slices, self.blocks, strict=True)
+        return [(states, block) for states, block in with_slices if block.basis is not None]
 
     def _transform_pairs(self, states: Array, matrices: Array) -> Array:
         """Multiply the states of each pair, which come first, by its 2×2 matrix."""
@@ -231,11 +234,14 @@ def unpack_states(system: ModalSystem, packed: Array) -> tuple[Complex, list[Arr
     v = np.empty((*packed.shape[:-1], n_scalars), dtype=np.complex128)
     v[..., :n_pairs] = np.ascontiguousarray(packed[..., : 2 * n_pairs]).view(np.complex128)
     v[..., n_pairs:] = packed[..., 2 * n_pairs : n_pairs + n_scalars]
-    parts, offset = [], n_pairs + n_scalars
-    for block in system.blocks:
-        parts.append(packed[..., offset : offset + len(block.F)])
-        offset += len(block.F)
-    return v, parts
+    return v, [packed[..., states] for states in system.block_slices]
+
+
+def free_derivative(system: ModalSystem, packed: Array) -> Array:
+    """Return ż of packed states without input."""
+    v, parts = unpack_states(system, packed)
+    of_blocks = [part @ block.F.T for part, block in zip(parts, system.blocks, strict=True)]
+    return pack_states(system, v * system.rates, of_blocks)
 
 
 def pack_weights(system: ModalSystem, c: Complex, parts: list[Array]) -> Array:

@@ -13,16 +13,18 @@ blocks are stepped one after the other.
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import EPS, Array, two_sum
+from ltinet._util.double_double import two_sum
+from ltinet._util.floating_point import EPS, Array
 from ltinet.simulation import chebyshev
 from ltinet.simulation.modal import ModalSystem
 from ltinet.simulation.nonuniform_scalars import NonuniformScalarSteps
@@ -204,12 +206,11 @@ class NonuniformSteps:
     def dense(self) -> list["DenseStepGroup"]:
         """Dense blocks, grouped by size."""
         sizes = [len(block.F) for block in self.system.blocks]
-        offsets = np.cumsum([self.system.n_pairs + len(self.system.rates), *sizes])
         groups = []
         for size in sorted(set(sizes)):
             numbers = tuple(number for number, other in enumerate(sizes) if other == size)
             blocks = [self.system.blocks[number] for number in numbers]
-            indices = offsets[list(numbers), None] + np.arange(size)
+            indices = np.array([self.system.block_slices[number].start + np.arange(size) for number in numbers])
             F, G = np.stack([block.F for block in blocks]), np.stack([block.G for block in blocks])
             drive = None
             if G.shape[2] > size:  # steps for inputs G u, one per state
@@ -354,38 +355,8 @@ class StepRuns:
         return slice(position, None, self.length), slice(len(range(position, self.n_steps, self.length)))
 
 
-class StepSink(Protocol):
-    """Consumer of packed states after some steps."""
-
-    def take(self, steps: slice, columns: Any, states: Array) -> None:
-        """Take some columns of the states after some steps, `(batch, steps, …)`."""
-        ...
-
-
-@dataclass(frozen=True)
-class StateSink:
-    """Sink that stores states."""
-
-    states: Array
-    """Packed states, `(batch, steps, n)`."""
-
-    def take(self, steps: slice, columns: Any, states: Array) -> None:
-        """Store the states."""
-        self.states[:, steps, columns] = states
-
-
-@dataclass(frozen=True)
-class OutputSink:
-    """Sink that adds the contributions of states to the outputs."""
-
-    weights: Matrix
-    """C of packed states, transposed, (n × p)."""
-    y: Array
-    """Outputs, `(batch, steps, p)`."""
-
-    def take(self, steps: slice, columns: Any, states: Array) -> None:
-        """Add the contribution of the states."""
-        self.y[:, steps] += states @ self.weights[columns]
+Receive = Callable[[slice, Any, Array], None]
+"""Function that receives steps, some columns of the packed states, and their values after these steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,10 +369,6 @@ class NonuniformStepper:
     z0: Array
     """Packed states at the first sample, `(batch, n)`."""
 
-    def begin(self) -> Array:
-        """Return the states at the first sample."""
-        return self.z0
-
     def advance(self, first: int, stop: int, before: Array) -> tuple[Array, Array]:
         """Return packed states at samples first … stop − 1, and the state at sample `stop`, or at the last one."""
         last = min(stop, len(self.t) - 1)  # steps go from sample k to k + 1
@@ -409,8 +376,8 @@ class NonuniformStepper:
         states[:, 0] = before
         for begin in range(first, last, self._at_once):
             end = min(begin + self._at_once, last)
-            sink = StateSink(states[:, begin - first + 1 : end - first + 1])
-            self._advance_between(begin, end, sink, states[:, begin - first])
+            after = states[:, begin - first + 1 : end - first + 1]
+            self._advance_between(begin, end, states[:, begin - first], partial(_store, after))
         return states[:, : stop - first], states[:, -1]
 
     def outputs(self, weights: Matrix) -> Array:
@@ -420,7 +387,8 @@ class NonuniformStepper:
         y[:, 0] = state @ weights
         for begin in range(0, len(self.t) - 1, self._at_once):
             end = min(begin + self._at_once, len(self.t) - 1)
-            state = self._advance_between(begin, end, OutputSink(weights, y[:, begin + 1 : end + 1]), state)
+            receive = partial(_add_outputs, y[:, begin + 1 : end + 1], weights)
+            state = self._advance_between(begin, end, state, receive)
         return y
 
     @cached_property
@@ -428,17 +396,27 @@ class NonuniformStepper:
         small = [dense.steps.numbers for dense in self.steps.dense if dense.n_states <= _MAX_SMALL_BLOCK]
         return max(_MIN_STEPS_AT_ONCE, _MAX_STATE_NUMBERS // max(1, self.z0.size, *small))
 
-    def _advance_between(self, begin: int, end: int, sink: StepSink, before: Array) -> Array:
-        """Advance from one sample to another, pass the states after all steps to a sink, and return the last."""
+    def _advance_between(self, begin: int, end: int, before: Array, receive: Receive) -> Array:
+        """Advance from one sample to another, pass on the states after all steps, and return the last."""
         now, then = self.u[:, begin:end], self.u[:, begin + 1 : end + 1]
         steps = _StepBatch(StepRuns.of(end - begin), self.t[begin : end + 1], now, then)
         after = np.empty_like(before)
         for scalars in self.steps.scalars:
-            after[:, scalars.columns] = steps.advance_scalars(scalars, before[:, scalars.columns], sink)
+            after[:, scalars.columns] = steps.advance_scalars(scalars, before[:, scalars.columns], receive)
         for dense in self.steps.dense:
             advance = steps.advance_small_blocks if steps.may_multiply(dense) else steps.advance_large_blocks
-            after[:, dense.columns] = advance(dense, before, sink)
+            after[:, dense.columns] = advance(dense, before, receive)
         return after
+
+
+def _store(states: Array, steps: slice, columns: Any, after: Array) -> None:
+    """Store columns of packed states `(batch, steps, n)`."""
+    states[:, steps, columns] = after
+
+
+def _add_outputs(y: Array, weights: Matrix, steps: slice, columns: Any, after: Array) -> None:
+    """Add the contribution of columns of packed states to the outputs `(batch, steps, p)`; `weights` is C, transposed."""
+    y[:, steps] += after @ weights[columns]
 
 
 @dataclass(frozen=True)
@@ -455,7 +433,7 @@ class _StepBatch:
         lengths = self.runs.split(np.diff(self.t)[None, :, None])[0, :, 0]
         return lengths, self.runs.split(self.now), self.runs.split(self.then)
 
-    def advance_scalars(self, scalars: ScalarStepGroup, first: Array, sink: StepSink) -> Array:
+    def advance_scalars(self, scalars: ScalarStepGroup, first: Array, receive: Receive) -> Array:
         """Advance scalars from their packed states at the beginning to those at the end."""
         decays, added = scalars.step(*self._in_runs)
         states = added.reshape(len(added), self.runs.length, self.runs.count, added.shape[-1]).transpose(1, 2, 0, 3)
@@ -464,7 +442,7 @@ class _StepBatch:
         begin = np.ascontiguousarray(first).view(added.dtype)
         for position, ends in enumerate(scan_in_runs(decays, states, begin, over_runs=over_runs)):
             steps, runs = self.runs.at_position(position)
-            sink.take(steps, scalars.columns, ends[runs].view(np.float64).swapaxes(0, 1))
+            receive(steps, scalars.columns, ends[runs].view(np.float64).swapaxes(0, 1))
         return np.asarray(states[-1, -1].view(np.float64))
 
     def may_multiply(self, dense: DenseStepGroup) -> bool:
@@ -476,17 +454,17 @@ class _StepBatch:
             return False
         return not dense.steps.has_transient_growth(float(self.runs.lengths(self.t)[0].max(initial=0.0)))
 
-    def advance_small_blocks(self, dense: DenseStepGroup, before: Array, sink: StepSink) -> Array:
+    def advance_small_blocks(self, dense: DenseStepGroup, before: Array, receive: Receive) -> Array:
         """Advance dense blocks, all runs side by side, from all packed states to those of the blocks at the end."""
         decays, added = dense.step(*self._in_runs)
         shape = (self.runs.length, self.runs.count)
         states, factors = (part.reshape(*shape, *part.shape[1:]) for part in (added, decays.factors))
         for position, ends in enumerate(scan_in_runs(decays._replace(factors=factors), states, dense.states(before))):
             steps, runs = self.runs.at_position(position)
-            sink.take(steps, dense.columns, dense.packed(ends[runs]))
+            receive(steps, dense.columns, dense.packed(ends[runs]))
         return dense.packed(states[-1, -1:])[:, 0]
 
-    def advance_large_blocks(self, dense: DenseStepGroup, before: Array, sink: StepSink) -> Array:
+    def advance_large_blocks(self, dense: DenseStepGroup, before: Array, receive: Receive) -> Array:
         """Advance dense blocks step by step, from all packed states to those of the blocks at the end."""
         h, state = np.diff(self.t), dense.states(before)
         scratch = np.empty_like(state)
@@ -496,5 +474,5 @@ class _StepBatch:
                 np.matmul(P, state, scratch)
                 after += scratch
                 state = after
-            sink.take(steps, dense.columns, dense.packed(states))
+            receive(steps, dense.columns, dense.packed(states))
         return dense.packed(state[None])[:, 0]

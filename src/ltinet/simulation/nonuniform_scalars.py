@@ -25,15 +25,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet._util.double_double import DoubleDouble, subtract_product
 from ltinet._util.floating_point import EPS, Array
+from ltinet._util.phi_functions import phi_functions
+from ltinet.error_bounds.double_double_exponentials import double_double_exponential_table
 from ltinet.simulation import chebyshev
-from ltinet.simulation.propagators import (
-    DoubleDouble,
-    double_double_exponential_table,
-    phi_functions,
-    scalar_steps,
-    subtract_product,
-)
+from ltinet.simulation.propagators import scalar_steps
 
 StepResult = tuple[NDArray[Any], NDArray[Any]]
 

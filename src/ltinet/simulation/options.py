@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Degree of the dense output of each SciPy method, per step.
 DEGREES = {"RK23": 3, "RK45": 4, "DOP853": 7, "Radau": 3, "BDF": 5, "LSODA": 12}
-_METHODS_WITH_JACOBIAN = {"Radau", "BDF"}
+METHODS_WITH_JACOBIAN = {"Radau", "BDF"}
 # Values of a function are rounded themselves: their distance from straight lines has no meaning below this.
 _MIN_INPUT_TOLERANCE = 8.0 * EPS
 
@@ -153,11 +153,6 @@ class NeuronOptions:
         from scipy import integrate  # imported late: it takes a third of the time of importing ltinet
 
         return getattr(integrate, self.method)  # type: ignore[no-any-return]
-
-    @property
-    def takes_jacobian(self) -> bool:
-        """True if the method is implicit and uses the constant Jacobian."""
-        return self.method in _METHODS_WITH_JACOBIAN
 
 
 def _resolve(option: Any, layer: int, neuron: Neuron, default: Any) -> Any:

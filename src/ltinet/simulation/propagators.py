@@ -12,8 +12,6 @@ evaluated by SciPy's scaling and squaring. For few states and short steps (Perro
 series of φ₂ is right entry by entry, relative to Σ|Fh|^k/k!, whatever the units of the states. For small matrices
 whose states are weakly coupled, entries that SciPy lost in its elimination are replaced by those of a squared series.
 Steps so long that squaring in double precision would lose slow states are taken in double-double arithmetic.
-Exponentials e^{kλh} of scalars are also available in double-double precision, for tables whose rounding must not add
-up over many steps.
 """
 
 import math
@@ -23,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet._util.floating_point import EPS, Array, two_product, two_sum
-from ltinet.error_bounds.extended_precision import balancing_units, extended_exponentials
+from ltinet._util.double_double import outer_product
+from ltinet._util.floating_point import EPS, Array, balancing_units
+from ltinet._util.phi_functions import phi_functions
+from ltinet.error_bounds.double_double_exponentials import double_double_steps
 from ltinet.systems.matrices import Matrix
 
-_TAYLOR_LIMIT = 1.0  # |z| below which φ₂ is a Taylor series: the subtraction in (φ₁ − 1)/z would lose digits
 _SHORT_NORM = 1.0  # Perron root of |F|h up to which a step is short: e^|Fh| is at most e, so that little cancels
 _MAX_SERIES_STATES = 16  # states: with more of them few sums of so many terms are tiny beside others
 _MAX_SERIES_TERMS = _MAX_SERIES_STATES + 20  # along a chain of all states, and then as for a norm of one
@@ -41,51 +40,8 @@ _MAX_RESTORED_ROWS = 24  # rows of matrices, inputs included, whose small entrie
 # Coupling there and back of two states, relative to their own entries (no unit), that rounding may hide. Empirical.
 _WEAK_COUPLING = 1e-6
 _MAX_SQUARINGS = 64  # squarings after which nothing but rounding is left
-_MIN_POWER_OF_TWO = 2.0**-1000  # its inverse is finite
-_CUBIC_LIMIT = 2.0**-10  # |x| below which x³/6 + … in double precision is exact enough beside x in double-double
-_MAX_EXPONENT = 2.0**1000  # larger exponents give the same result: zero or infinity
 
 # Scalars.
-
-
-def phi_functions(z: NDArray[Any], exponentials: NDArray[Any] | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return φ₁ and φ₂ to a few units in the last place for any z; e^z may be passed if it is known.
-
-    Near 0 φ₂ is its Taylor series and φ₁ = 1 + z φ₂, elsewhere both are differences.
-    """
-    size = np.abs(z)
-    small = size < _TAYLOR_LIMIT
-    if small.all():
-        second = _phi2_near_zero(z, largest=float(size.max(initial=0.0)))
-        return 1.0 + z * second, second
-    away = np.where(small, 1.0, z) if small.any() else z
-    first = ((np.exp(away) if exponentials is None else exponentials) - 1.0) / away
-    second = (first - 1.0) / away
-    if away is not z:
-        near = z[small]
-        second[small] = _phi2_near_zero(near, largest=float(size[small].max()))
-        first[small] = 1.0 + near * second[small]
-    return first, second
-
-
-def phi2(z: NDArray[Any]) -> NDArray[Any]:
-    """Return φ₂(z) = (e^z − 1 − z)/z², with φ₂(0) = 1/2."""
-    return phi_functions(z)[1]
-
-
-def _phi2_near_zero(z: NDArray[Any], *, largest: float) -> NDArray[Any]:
-    """Return Σ z^k/(k+2)! for |z| up to `largest` ≤ 1 by Horner's rule, to rounding relative to the first term."""
-    term, count = 1.0, 0
-    while term > EPS / 16.0:
-        count += 1
-        term *= largest / (count + 2)
-    series = np.ones_like(z)
-    for power in range(count - 1, 0, -1):
-        series *= z
-        series /= power + 2
-        series += 1.0
-    series *= 0.5
-    return series
 
 
 def exp_of_multiples(rates: NDArray[np.complex128], length: float, counts: NDArray[np.intp]) -> NDArray[np.complex128]:
@@ -94,20 +50,9 @@ def exp_of_multiples(rates: NDArray[np.complex128], length: float, counts: NDArr
     The rounding of the product alone would cost |kλh| units; it comes back as a factor 1 + (kλh − fl(kλh)).
     """
     k = counts.astype(np.float64)
-    z, rounding = exact_exponents(rates, np.array([length]))
-    z, more = exact_exponents(z[0], k)
+    z, rounding = outer_product(rates, np.array([length]))
+    z, more = outer_product(z[0], k)
     return _scalar_exponentials(z, more + k[:, None] * rounding)
-
-
-def exact_exponents(rates: NDArray[Any], h: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return λh for rates (last axis) and lengths (first axis), and the rounding errors λh − fl(λh)."""
-    z, rounding = np.empty((2, len(h), len(rates)), dtype=rates.dtype)
-    parts = [(rates, z, rounding)]
-    if np.iscomplexobj(rates):
-        parts = [(rates.real, z.real, rounding.real), (rates.imag, z.imag, rounding.imag)]
-    for factor, product, error in parts:
-        product[:], error[:] = two_product(factor, h[:, None])
-    return z, rounding
 
 
 def _scalar_exponentials(z: NDArray[Any], rounding: NDArray[Any]) -> NDArray[Any]:
@@ -129,7 +74,7 @@ def scalar_steps(rates: NDArray[Any], h: NDArray[np.float64], *, linear: bool) -
     """Return steps of v' = λ v + g for many rates λ (last axis) and many lengths h (first axis), per unit of g."""
     if not len(rates):
         return StepMatrices(*np.zeros((3, len(h), 0), dtype=rates.dtype))
-    z, rounding = exact_exponents(rates, h)
+    z, rounding = outer_product(rates, h)
     P, lengths = _scalar_exponentials(z, rounding), h[:, None]
     first, second = phi_functions(z, P)
     return _step_from_phi(P, lengths * first, lengths * second, linear=linear)
@@ -336,16 +281,12 @@ def _scaled_expm(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(linalg.expm(matrices))
     norms = np.abs(matrices).sum(axis=-2).max(axis=-1)
     halvings = np.ceil(np.log2(np.maximum(norms, 2.0) / 2.0)).astype(np.intp)
-    return _squared(np.asarray(linalg.expm(np.ldexp(matrices, -halvings[:, None, None]))), halvings)
-
-
-def _squared(matrices: Array, counts: NDArray[np.intp]) -> Array:
-    """Square each matrix so many times, in place."""
+    exponentials = np.asarray(linalg.expm(np.ldexp(matrices, -halvings[:, None, None])))
     with np.errstate(over="ignore", invalid="ignore"):
-        for level in range(int(counts.max(initial=0))):
-            pending = counts > level
-            matrices[pending] = matrices[pending] @ matrices[pending]
-    return matrices
+        for level in range(int(halvings.max(initial=0))):
+            pending = halvings > level
+            exponentials[pending] = exponentials[pending] @ exponentials[pending]
+    return exponentials
 
 
 # Small entries of exponentials of small matrices.
@@ -396,141 +337,3 @@ def _squared_series(matrices: Array) -> tuple[Array, Array]:
 
 def _series_exponential(M: Array) -> Array:
     return np.asarray(phi_series(M, np.ones(1)).exponential[0])
-
-
-# Double-double steps of dense blocks.
-
-
-def double_double_steps(F: Array, G: Array, lengths: Array, *, linear: bool) -> list[tuple[Array, Array]]:
-    """Return P and the input matrices at both ends, `(lengths, …)`, each as high + low, from one exponential.
-
-    Lengths come in rows, each half of the one before. exp(h [[F, G, 0], [0, 0, I/s], [0, 0, 0]]) has e^{Fh}, h φ₁ G and
-    h² φ₂ G/s in its first rows (Van Loan 1978); s, a power of two near h, keeps all of one size. So do units of the
-    inputs: balancing does not scale inputs, since nothing acts on them.
-    """
-    n, m = G.shape
-    scale = 2.0 ** math.frexp(float(lengths.max()))[1]
-    augmented = np.zeros((n + 2 * m, n + 2 * m))
-    augmented[:n, :n], augmented[:n, n : n + m] = F, G
-    augmented[n : n + m, n + m :] = np.eye(m) / scale
-    states = balancing_units(F)
-    inputs = _powers_of_two(scale * np.abs(G / states[:, None]).max(axis=0, initial=0.0))
-    units = np.concatenate([states, 1.0 / inputs, 1.0 / inputs])
-    levels = [extended_exponentials(augmented, float(first), len(lengths) - 1, units=units) for first in lengths[0]]
-    high, low = (np.array([[exponential[part] for exponential in column] for column in levels]) for part in (0, 1))
-    high, low = (part.swapaxes(0, 1).reshape(lengths.size, *augmented.shape)[:, :n] for part in (high, low))
-    first = high[:, :, n : n + m], low[:, :, n : n + m]
-    zeros = np.zeros_like(first[0])
-    if not linear:
-        return [(high[:, :, :n], low[:, :, :n]), first, (zeros, zeros)]
-    second = high[:, :, n + m :] * (scale / lengths.ravel())[:, None, None]
-    # One more rounding, of numbers no larger than the contribution of the inputs: far below the differences of interest.
-    return [(high[:, :, :n], low[:, :, :n]), (first[0] - second, first[1]), (second, zeros)]
-
-
-def _powers_of_two(sizes: Array) -> Array:
-    """Return the powers of two above the sizes; 2 for zeros and for sizes that are not finite or whose inverse is not."""
-    usable = np.where((sizes > _MIN_POWER_OF_TWO) & (sizes < 1.0 / _MIN_POWER_OF_TWO), sizes, 1.0)
-    return np.asarray(np.ldexp(1.0, np.frexp(usable)[1]))
-
-
-# Double-double exponentials of scalars: what is prepared for many steps must not err in the same direction in all of
-# them, since an error below the last digit of one step is above it after a million.
-
-
-class DoubleDouble(NamedTuple):
-    """Numbers high + low, real or complex."""
-
-    high: NDArray[Any]
-    low: NDArray[Any]
-
-
-def double_double_exponential_table(
-    rates: NDArray[Any], step: float, count: int, *, less_one: NDArray[np.bool_]
-) -> DoubleDouble:
-    """Return e^{kλq}, or e^{kλq} − 1, `(count, n_rates)`, for a power of two q; accurate to 2⁻⁷⁰ max(1, |kλq|)."""
-    z = rates * step
-    once = _expm1_by_doubling(z, np.zeros_like(z))
-    table = DoubleDouble(np.zeros((1, *z.shape), dtype=z.dtype), np.zeros((1, *z.shape), dtype=z.dtype))
-    while len(table.high) < count:
-        more = _compose_expm1(table, once)
-        table = DoubleDouble(np.concatenate([table.high, more.high]), np.concatenate([table.low, more.low]))
-        once = _compose_expm1(once, once)
-    ones = DoubleDouble(np.where(less_one, 0.0, 1.0), np.zeros(len(rates)))
-    return add(ones, DoubleDouble(table.high[:count], table.low[:count]))
-
-
-def double_double_exponentials(rates: NDArray[Any], lengths: NDArray[np.float64]) -> DoubleDouble:
-    """Return e^{λh}, `(lengths, n_rates)`, for any lengths; accurate to 2⁻⁷⁰ max(1, |λh|)."""
-    changes = _expm1_by_doubling(*exact_exponents(rates, lengths))
-    return add(DoubleDouble(np.ones_like(changes.high), np.zeros_like(changes.low)), changes)
-
-
-def _expm1_by_doubling(z: NDArray[Any], rounding: NDArray[Any]) -> DoubleDouble:
-    """Return e^{z + rounding} − 1."""
-    largest = float(np.abs(z).max(initial=0.0))
-    if not largest < _MAX_EXPONENT:
-        z, rounding = _clip_exponents(z), np.where(np.isfinite(rounding), rounding, 0.0)
-        largest = 2.0 * _MAX_EXPONENT
-    halvings = max(0, int(np.ceil(np.log2(max(largest, _CUBIC_LIMIT) / _CUBIC_LIMIT))))
-    fraction = np.ldexp(1.0, -halvings)
-    high, low = _expm1_near_zero(fraction * z)
-    result = DoubleDouble(high, low + fraction * rounding * (1.0 + fraction * z))
-    for _ in range(halvings):
-        result = _compose_expm1(result, result)
-    return result
-
-
-def _clip_exponents(z: NDArray[Any]) -> NDArray[Any]:
-    """Return exponents in the finite range; beyond it results underflow or overflow, and phases are meaningless."""
-    if not np.iscomplexobj(z):
-        return np.asarray(np.clip(z, -_MAX_EXPONENT, _MAX_EXPONENT))
-    return np.asarray(_clip_exponents(z.real) + 1j * _clip_exponents(z.imag))
-
-
-def subtract_product(value: DoubleDouble, left: DoubleDouble, right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return value − left @ right for real matrices whose leading digits cancel."""
-    total, rest = value.high, value.low - left.low @ right
-    for column, row in zip(left.high.T, right, strict=True):
-        term, term_rounding = two_product(column[:, None], row)
-        total, rounding = two_sum(total, -term)
-        rest = rest + (rounding - term_rounding)
-    return np.asarray(total + rest)
-
-
-def multiply(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """Return a · b."""
-    product = _complex_product if np.iscomplexobj(a.high) else two_product
-    high, low = product(a.high, b.high)
-    return DoubleDouble(*two_sum(high, low + (a.high * b.low + a.low * b.high)))
-
-
-def add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """Return a + b."""
-    high, low = two_sum(a.high, b.high)
-    return DoubleDouble(*two_sum(high, low + (a.low + b.low)))
-
-
-def _expm1_near_zero(x: NDArray[Any]) -> DoubleDouble:
-    """Return e^x − 1 for |x| up to `_CUBIC_LIMIT`."""
-    zeros = np.zeros_like(x)
-    square = multiply(DoubleDouble(x, zeros), DoubleDouble(0.5 * x, zeros))
-    rest = x * x * x * (1.0 / 6.0 + x * (1.0 / 24.0 + x * (1.0 / 120.0 + x * (1.0 / 720.0 + x / 5040.0))))
-    return add(DoubleDouble(x, zeros), DoubleDouble(square.high, square.low + rest))
-
-
-def _compose_expm1(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """Return e^{x+y} − 1 = a + b + a b from a = e^x − 1 and b = e^y − 1."""
-    return add(add(a, b), multiply(a, b))
-
-
-def _complex_product(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the rounded product of complex doubles and its rounding error."""
-    high, low = (np.empty(np.broadcast_shapes(a.shape, b.shape), dtype=np.complex128) for _ in range(2))
-    (xv, lost_xv), (yw, lost_yw) = two_product(a.real, b.real), two_product(a.imag, b.imag)
-    (xw, lost_xw), (yv, lost_yv) = two_product(a.real, b.imag), two_product(a.imag, b.real)
-    high.real, lost = two_sum(xv, -yw)
-    low.real = lost + (lost_xv - lost_yw)
-    high.imag, lost = two_sum(xw, yv)
-    low.imag = lost + (lost_xw + lost_yv)
-    return high, low

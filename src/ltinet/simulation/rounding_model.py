@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array
+from ltinet._util.phi_functions import phi1, phi_functions
 from ltinet.error_bounds.propagation import (
     KERNEL_SAMPLES,
     DenseKernel,
     LocalErrors,
     StepDensity,
     dense_kernel,
-    phi1,
     probabilistic_dense_errors,
     probabilistic_scalar_errors,
     propagate_scalar_errors,
@@ -46,13 +46,12 @@ from ltinet.error_bounds.step_rounding import (
     DenseSteps,
     ScalarSteps,
     StepMagnitudes,
-    steps_within_block,
     sum_rounding_factor,
 )
 from ltinet.simulation.convolution import Convolution
 from ltinet.simulation.exact_run import ExactRun
 from ltinet.simulation.modal import DenseBlock, pack_weights
-from ltinet.simulation.propagators import matrix_steps, phi2
+from ltinet.simulation.propagators import matrix_steps
 from ltinet.simulation.step_errors import BlockStepErrors, NonuniformErrors, measure_block_errors
 from ltinet.simulation.system_arrays import EngineArrays, UserStateResiduals
 from ltinet.simulation.time_cells import (
@@ -237,29 +236,22 @@ class RoundingModel:
             parts.append(kernel.output_errors(errors.part(modes), cell=self.cell))
         return np.hstack(parts)
 
-    def output_errors(self, errors: LocalErrors) -> Array:
-        """Return the errors of the outputs that result from local errors, `(cells, p)`."""
-        arrays = self.arrays
-        scalars = slice(0, arrays.n_scalars)
-        of_scalars = propagate_scalar_errors(arrays.growth, errors.part(scalars), cell=self.cell)
+    def output_errors(self, errors: LocalErrors, *, independent: bool = False) -> Array:
+        """Return the errors of the outputs that result from local errors, `(cells, p)`.
+
+        Those of independent errors at every step are estimated where that is less than the bound.
+        """
+        arrays, scalars, cell = self.arrays, slice(0, self.arrays.n_scalars), self.cell
+        of_scalars = propagate_scalar_errors(arrays.growth, errors.part(scalars), cell=cell)
+        if independent:
+            estimate = probabilistic_scalar_errors(arrays.growth, errors.part(scalars), cell=cell)
+            of_scalars = np.fmin(of_scalars, estimate)
         total = weighted_sizes(of_scalars, arrays.mode_outputs[:, scalars])
         for modes, kernel in zip(arrays.mode_slices, self.output_kernels, strict=True):
-            total = total + kernel.output_errors(errors.part(modes), cell=self.cell)
-        return np.asarray(total)
-
-    def _independent_output_errors(self, errors: LocalErrors) -> Array:
-        """Estimate the errors of the outputs from independent errors at every step, or bound them where that is less."""
-        growth, scalars, cell = self.arrays.growth, slice(0, self.arrays.n_scalars), self.cell
-        scalar_errors = errors.part(scalars)
-        of_scalars = np.fmin(
-            propagate_scalar_errors(growth, scalar_errors, cell=cell),
-            probabilistic_scalar_errors(growth, scalar_errors, cell=cell),
-        )
-        total = weighted_sizes(of_scalars, self.arrays.mode_outputs[:, scalars])
-        for modes, kernel in zip(self.arrays.mode_slices, self.output_kernels, strict=True):
-            block = errors.part(modes)
-            estimate = probabilistic_dense_errors(kernel, block, cell=cell)
-            total = total + np.fmin(kernel.output_errors(block, cell=cell), estimate)
+            of_block = kernel.output_errors(errors.part(modes), cell=cell)
+            if independent:
+                of_block = np.fmin(of_block, probabilistic_dense_errors(kernel, errors.part(modes), cell=cell))
+            total = total + of_block
         return np.asarray(total)
 
     # Sizes and parts of the bound
@@ -355,7 +347,7 @@ class RoundingModel:
             return sizes
         arrays = self.arrays
         with np.errstate(over="ignore", invalid="ignore"):
-            factors = np.minimum(self.h * np.abs(phi2(arrays.system.rates * self.h)), _MAX_FACTOR)
+            factors = np.minimum(self.h * np.abs(phi_functions(arrays.system.rates * self.h)[1]), _MAX_FACTOR)
         scalars = factors[:, None] * arrays.mode_inputs[: arrays.n_scalars]
         dense = [
             steps.single_step.integral @ steps.input_weights for _, steps in self.steps if isinstance(steps, DenseSteps)
@@ -386,16 +378,15 @@ class RoundingModel:
                 )
         biased = np.where(is_independent, biased, local)
         of_biased = self.output_errors(LocalErrors(start, biased, self.n_steps, none, self.density))
-        of_independent = self._independent_output_errors(
-            _step_errors(local * is_independent, self.n_steps, self.density)
-        )
+        independent_errors = _step_errors(local * is_independent, self.n_steps, self.density)
+        of_independent = self.output_errors(independent_errors, independent=True)
         return np.asarray(sums + of_biased + of_independent + self._nonuniform_step_errors(self.nonuniform, sizes))
 
     def _sum_rounding(self, sizes: StepMagnitudes) -> Array:
         """Estimate the rounding of the sums that form the outputs, or the responses that inputs are convolved with."""
         system = self.arrays.system
         n, m = system.n_states, system.n_inputs
-        n_within = steps_within_block(self.width) if self.convolution is None else 0.0
+        n_within = 0.0
         if self.convolution is not None:  # responses are sums over states; `Convolution.rounding` counts the transforms
             relative = (_RESPONSE_ROUNDINGS + sum_rounding_factor(n)) * EPS
         elif self.window == 1:  # outputs are C z + D u
@@ -403,6 +394,8 @@ class RoundingModel:
         else:  # responses as before, then sums over them and over states
             n_terms = n + self.width * m
             relative = (_RESPONSE_ROUNDINGS + sum_rounding_factor(n) + sum_rounding_factor(n_terms)) * EPS
+            # Steps that precede a state inside a block: those of blocks of 16 samples, and one within such a block.
+            n_within = 1.0 + (self.width // 16 if self.width > 16 else 0)
         total = relative * (sizes.inputs @ np.abs(system.D).T)
         for modes, steps in self.steps:
             total = total + steps.output_rounding(sizes.part(modes), relative=relative, n_within=n_within)

@@ -19,7 +19,6 @@ from numpy.polynomial import chebyshev
 from ltinet._util.floating_point import EPS, Array
 from ltinet.error_bounds.defect import (
     CollocationRule,
-    DenseOutput,
     LayerDenseOutput,
     PiecewiseValues,
     bound_layer_error,
@@ -141,13 +140,12 @@ def _dense_output(
     equations: LayerEquations, run: LayerRun, signal: Signal, largest_input: Array, probe: _InputProbe
 ) -> LayerDenseOutput:
     """Return the dense outputs of a layer and its forcing on common pieces."""
-    outputs = tuple(DenseOutput(path.breaks, path.coefficients) for path in run.paths)
-    grid, rule = common_pieces(outputs, signal.knots)
+    grid, rule = common_pieces(run.paths, signal.knots)
     grid = _refine_grid(signal, probe, grid, rule) if len(probe.t) else grid
     n = equations.n_states
     both = _weighted_input(signal, np.vstack([equations.G, equations.J]), grid=grid, rule=rule)
     return LayerDenseOutput(
-        outputs,
+        run.paths,
         grid,
         rule,
         forcing=PiecewiseValues(both.start[:, :n], both.nodes[:, :, :n]),

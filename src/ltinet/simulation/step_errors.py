@@ -15,17 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.floating_point import MAX_FLOAT, Array
+from ltinet.error_bounds.double_double_exponentials import double_double_exponentials, double_double_steps
 from ltinet.error_bounds.step_rounding import StepMagnitudes
 from ltinet.simulation.modal import DenseBlock
 from ltinet.simulation.nonuniform import DenseStepGroup, NonuniformSteps, ScalarStepGroup
-from ltinet.simulation.propagators import (
-    double_double_exponentials,
-    double_double_steps,
-    is_short_step,
-    matrix_steps,
-    perron_norm,
-    scalar_steps,
-)
+from ltinet.simulation.propagators import is_short_step, matrix_steps, perron_norm, scalar_steps
 from ltinet.simulation.system_arrays import EngineArrays
 from ltinet.simulation.time_cells import step_cells
 

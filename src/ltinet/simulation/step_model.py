@@ -15,20 +15,17 @@ groups that fit into the cache and are distributed over threads.
 """
 
 import math
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import Array, Complex
-from ltinet.error_bounds.extended_precision import balancing_units
-from ltinet.errors import SimulationError
+from ltinet._util.floating_point import Array, Complex, balancing_units
 from ltinet.simulation.modal import ModalSystem, pack_states, pack_weights
 from ltinet.simulation.propagators import exp_of_multiples, matrix_steps, scalar_steps
 from ltinet.simulation.recurrence import MAX_POWER_NORM, StepDecay, flush_underflow, max_abs, scan_states
@@ -228,10 +225,6 @@ class SingleSteps:
     width = 1
 
     @cached_property
-    def _has_feedthrough(self) -> bool:
-        return bool(self.step.system.D.any())
-
-    @cached_property
     def _scalar_input_weights(self) -> Matrix:
         """B of the scalars, packed, (m × 2 pairs + reals)."""
         system = self.step.system
@@ -247,10 +240,6 @@ class SingleSteps:
         run_in_groups(work, len(u), at_once=len(u), threads=threads)
         return y
 
-    def outputs_from(self, z: Array, u: Array, *, threads: int = 1) -> Array:
-        """Return outputs at all samples from packed states at the first."""
-        return outputs_from_states(self, z, u, threads=threads)
-
     def outputs_and_state(self, u: Array, w: Array) -> tuple[Array, Array]:
         """Return outputs at all samples, and packed w one step after the last."""
         y = np.empty((*u.shape[:2], self.step.system.n_outputs))
@@ -264,7 +253,7 @@ class SingleSteps:
             piece = slice(begin, begin + at_once)
             z, w = self.states(u[:, piece], w)
             np.matmul(z, self.to_outputs, out=y[:, piece])
-            if self._has_feedthrough:
+            if system.D.any():
                 y[:, piece] += u[:, piece] @ system.D.T
         return w
 
@@ -295,35 +284,6 @@ def prepare_single_steps(step: ExactStep) -> SingleSteps:
     )
 
 
-class UniformGrid(Protocol):
-    """Prepared algorithm for evenly spaced samples."""
-
-    @property
-    def step(self) -> ExactStep:
-        """Step model."""
-        ...
-
-    def outputs(self, u: Array, w: Array, *, threads: int = 1) -> Array:
-        """Return outputs at all samples, from packed w at the first."""
-        ...
-
-
-def outputs_from_states(grid: UniformGrid, z: Array, u: Array, *, threads: int) -> Array:
-    """Return outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, from packed states at the first.
-
-    Where states grow fast the first step is taken separately: w = z − G₁ u would lose the digits of z.
-    """
-    step = grid.step
-    if not step.has_fast_growth:
-        return grid.outputs(u, step.shifted_state(z, u[:, 0]), threads=threads)
-    y = np.empty((*u.shape[:2], step.system.n_outputs))
-    y[:, 0] = z @ step.observability_rows(1)[0].T + u[:, 0] @ step.system.D.T
-    if u.shape[1] > 1:
-        rest = np.ascontiguousarray(u[:, 1:])
-        y[:, 1:] = grid.outputs(rest, step.after_first(z, u[:, 0]), threads=threads)
-    return y
-
-
 def _product_of_rows(u: Array, weights: Matrix) -> Array:
     """Return u · weights; rows of zeros, as before and after a pulse, are not multiplied."""
     rows = u.any(axis=-1)
@@ -345,13 +305,6 @@ def _scale_scalars(driven: Array, factors: Complex, out: Array) -> None:
 
 
 # Batches.
-
-
-def count_threads(n_jobs: int) -> int:
-    """Return the number of threads that n_jobs stands for; negative numbers count down from all cores, as in joblib."""
-    if n_jobs == 0:
-        raise SimulationError("n_jobs must not be 0. Pass the number of threads, or -1 for one per core.")
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 def run_in_groups(work: Callable[[slice], None], n_members: int, *, at_once: int, threads: int) -> None:

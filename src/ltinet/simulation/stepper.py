@@ -22,8 +22,7 @@ from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.coordinate_selection import select_coordinates
 from ltinet.simulation.step_model import SingleSteps
 
-_MAX_DENSE_STATES = 150  # states up to which a dense product is faster than a sparse one; measured on one core
-_STATE_KEYS = ("x", "last_input", "started", "dt", "hold")
+MAX_DENSE_STATES = 150  # states up to which a dense product is faster than a sparse one; measured on one core
 
 
 class Stepper:
@@ -94,11 +93,10 @@ class Stepper:
         if value.shape != (self._n_inputs,):
             expected = format_count(self._n_inputs, "number")
             raise InvalidSignalError(f"u has shape {value.shape}; a step takes {expected}, one per input")
-        # A finite sum is the faster proof for a few inputs; a sum that overflows proves nothing.
-        if not math.isfinite(sum(value.tolist())) and not np.isfinite(value).all():
+        if not _is_finite(value):
             raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
         with np.errstate(over="ignore", invalid="ignore"):  # checked in the output
-            return self._begin(self._start, value) if self._next is None else self._take(self._next, value)
+            return self._advance(value)
 
     def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
         """Advance by one chunk of samples after the other; memory is that of a chunk.
@@ -133,21 +131,27 @@ class Stepper:
                 )
             if not all_finite(samples):
                 raise InvalidSignalError("a chunk has entries that are not finite; replace NaN and infinities")
-            yield self._run_chunk(samples)
+            with np.errstate(over="ignore", invalid="ignore"):  # checked in the outputs
+                outputs = self._run_chunk(samples)
+            yield outputs
 
     @property
     def x(self) -> Array:
         """State at the time of the last sample, in the user's coordinates."""
-        packed = self._start if self._known_state is None else self._known_state
-        if self._known_state is None and self._last is not None:
-            packed = self._last[0] + self._shift @ self._last[1]
-        system = self._engine.system
-        return np.asarray(self._engine.coordinates.user_from_blocks(system.blocks_from_packed(packed)))
+        z = self._engine.system.blocks_from_packed(self._packed_state())
+        return np.asarray(self._engine.coordinates.user_from_blocks(z))
 
     @x.setter
     def x(self, state: ArrayLike) -> None:
         """Set the state at the time of the last sample."""
-        packed = self._pack(_as_real_array(state, "x"))
+        self._set_packed_state(self._pack(_as_real_array(state, "x")))
+
+    def _packed_state(self) -> Array:
+        if self._known_state is None and self._last is not None:
+            return np.asarray(self._last[0] + self._shift @ self._last[1])
+        return self._start if self._known_state is None else self._known_state
+
+    def _set_packed_state(self, packed: Array) -> None:
         if self._last is None:
             self._start = self._known_state = packed
         else:
@@ -186,14 +190,18 @@ class Stepper:
         else:
             self._start, self._known_state, self._last, self._next = packed, packed, None, None
 
-    def _validate_saved(self, state: Mapping[str, Any]) -> tuple[Array, Array, bool]:
-        """Return x, the last input and the flag of its existence from a saved state."""
-        missing = [key for key in _STATE_KEYS if key not in state]
+    def _require_keys(self, state: Mapping[str, Any]) -> None:
+        """Raise an error if a saved state lacks an entry."""
+        keys = list(self.state())
+        missing = [key for key in keys if key not in state]
         if missing:
             raise InvalidSignalError(
-                f"the saved state has no {', '.join(missing)}; give all of what state() returned: "
-                f"{', '.join(_STATE_KEYS)}"
+                f"the saved state has no {', '.join(missing)}; give all of what state() returned: {', '.join(keys)}"
             )
+
+    def _validate_saved(self, state: Mapping[str, Any]) -> tuple[Array, Array, bool]:
+        """Return x, the last input and the flag of its existence from a saved state."""
+        self._require_keys(state)
         dt, hold = _as_real_array(state["dt"], "the saved dt"), str(state["hold"])
         if not np.array_equal(dt, [self.dt]) or hold != self.hold:
             raise InvalidSignalError(
@@ -212,26 +220,26 @@ class Stepper:
         """Return the outputs of a chunk: whole blocks of time in products, other samples one by one."""
         y = [np.zeros((0, self._engine.system.n_outputs))]
         if len(samples) and self._next is None:
-            y.append(self.step(samples[0])[None])
+            y.append(self._advance(samples[0])[None])
             samples = samples[1:]
-        with np.errstate(over="ignore", invalid="ignore"):  # here and below: an overflow is reported where it shows
-            grid = self._engine.grids.uniform(self.dt, linear=self.hold == "linear", n_times=len(samples))
+        grid = self._engine.grids.uniform(self.dt, linear=self.hold == "linear", n_times=len(samples))
         n_in_blocks = (max(len(samples) - 1, 0) // grid.width) * grid.width
         if n_in_blocks and self._next is not None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                outputs, after = grid.outputs_and_state(samples[None, :n_in_blocks], self._next[None])
+            outputs, after = grid.outputs_and_state(samples[None, :n_in_blocks], self._next[None])
             if all_finite(outputs) and all_finite(after):
                 y.append(outputs[0])
                 self._n_taken += n_in_blocks
                 self._next = after[0]
             else:  # products of blocks may overflow before outputs do: single steps decide
                 n_in_blocks = 0
-        y.extend(self.step(u)[None] for u in samples[n_in_blocks:])
+        y.extend(self._advance(u)[None] for u in samples[n_in_blocks:])
         return np.concatenate(y)
 
-    def _take(self, w: Array, value: Array) -> Array:
-        """Take a sample from w there; return the output."""
-        both = self._state_and_input
+    def _advance(self, value: Array) -> Array:
+        """Take a sample and return the output."""
+        if self._next is None:
+            return self._begin(self._start, value)
+        both, w = self._state_and_input, self._next
         both[: self._n_states], both[self._n_states :] = w, value
         result = self._matrix.dot(both)  # a third faster than @ for one vector
         self._last, self._known_state, self._next = (w, value), None, result[: self._n_states]
@@ -246,15 +254,22 @@ class Stepper:
 
     def _checked_output(self, y: Array) -> Array:
         self._n_taken += 1
-        if not math.isfinite(sum(y.tolist())) and not np.isfinite(y).all():
-            raise SimulationError(
-                f"the outputs overflow at sample {self._n_taken - 1}, t = {(self._n_taken - 1) * self.dt:.6g} after "
-                "the first. Restore an earlier state."
-            )
+        if not _is_finite(y):
+            raise self._overflow(self._n_taken - 1)
         return y
+
+    def _overflow(self, k: int) -> SimulationError:
+        return SimulationError(
+            f"the outputs overflow at sample {k}, t = {k * self.dt:.6g} after the first. Restore an earlier state."
+        )
 
     def _pack(self, x: Array | None) -> Array:
         return np.asarray(self._engine.system.packed_from_blocks(self._engine.initial_state(x, ()))[0])
+
+
+def _is_finite(values: Array) -> bool:
+    """Return True if all numbers are finite; a finite sum is the faster proof for a few, one that overflows is none."""
+    return math.isfinite(sum(values.tolist())) or bool(np.isfinite(values).all())
 
 
 def _step_matrix(grid: SingleSteps) -> Any:
@@ -263,7 +278,7 @@ def _step_matrix(grid: SingleSteps) -> Any:
     reals = [np.diag(grid.decay.reals)] if len(grid.decay.reals) else []
     decay = sparse_block_diagonal([*rotations, *reals, *grid.decay.blocks])
     Gamma, C, direct = grid.from_inputs.T, grid.to_outputs.T, grid.step.direct
-    if decay.shape[0] <= _MAX_DENSE_STATES:
+    if decay.shape[0] <= MAX_DENSE_STATES:
         return np.block([[decay.toarray(), Gamma], [C, direct]])
     parts: list[list[Any]] = [[decay, Gamma], [C, direct]]
     return sparse.csr_array(sparse.block_array(parts))

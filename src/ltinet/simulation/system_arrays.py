@@ -17,9 +17,9 @@ import numpy as np
 from scipy import linalg
 
 from ltinet._util.cache import cached_property
+from ltinet._util.double_double import commutator, product_difference
 from ltinet._util.floating_point import EPS, Array
 from ltinet.blockdiag.form import BlockDiagonalForm
-from ltinet.error_bounds.extended_precision import commutator, product_difference
 from ltinet.error_bounds.gains import (
     DecompositionMismatch,
     LayerEquations,
@@ -29,10 +29,8 @@ from ltinet.error_bounds.gains import (
     layer_state_indices,
     measure_mismatch,
 )
-from ltinet.errors import SimulationError
 from ltinet.network.block_system import decomposition_residual
 from ltinet.network.network import Network
-from ltinet.network.network_file import has_implicit_transformation
 from ltinet.network.realization import realize_layer
 from ltinet.simulation.coordinates import Coordinates
 from ltinet.simulation.modal import ModalSystem, pack_states
@@ -96,10 +94,7 @@ class EngineArrays:
     @cached_property
     def mode_slices(self) -> list[slice]:
         """Indices of the states of every coupled block among the modes."""
-        stops = self.n_scalars + np.cumsum([len(block.F) for block in self.system.blocks], dtype=np.intp)
-        return [
-            slice(int(stop) - len(block.F), int(stop)) for block, stop in zip(self.system.blocks, stops, strict=True)
-        ]
+        return [slice(at.start - self.n_pairs, at.stop - self.n_pairs) for at in self.system.block_slices]
 
     def modes(self, packed: Array) -> Array:
         """Return moduli of modes from sizes of packed states, last axis."""
@@ -168,24 +163,6 @@ class EngineArrays:
         X, X_inv = self.basis
         errors = product_difference(x0.T, X, z0.T).T
         return self.modes(np.abs(errors @ X_inv.T)), np.abs(errors)
-
-
-def build_engine_arrays(
-    system: ModalSystem, C: Array, form: BlockDiagonalForm | None, origin: SystemMatrices | None
-) -> EngineArrays:
-    """Return the arrays of an engine that steps a modal system with output weights C.
-
-    Raises
-    ------
-    SimulationError
-        T is an operator: there are too many states for arrays.
-    """
-    if has_implicit_transformation(form):
-        raise SimulationError(
-            f"error bounds are not available for a network of {system.n_states} states whose T is an operator; "
-            "ltinet.reduce(system, tolerance=1e-6) gives a small one with bounds"
-        )
-    return EngineArrays(system, C, form, origin)
 
 
 # Network of neurons

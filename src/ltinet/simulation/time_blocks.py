@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import Array, Complex
 from ltinet.simulation.modal import pack_states, unpack_states
 from ltinet.simulation.recurrence import OVERFLOW_LIMIT, StepDecay, matrix_powers, max_abs, scan_states
-from ltinet.simulation.step_model import ExactStep, SingleSteps, outputs_from_states, run_in_groups
+from ltinet.simulation.step_model import ExactStep, SingleSteps, run_in_groups
 from ltinet.systems.matrices import Matrix
 
 Indices = NDArray[np.intp]
@@ -71,19 +70,11 @@ class TimeBlocks:
         run_in_groups(work, batch, at_once=at_once, threads=threads)
         return y[:, :n_times]
 
-    def outputs_from(self, z: Array, u: Array, *, threads: int = 1) -> Array:
-        """Return outputs at all samples from packed states at the first."""
-        return outputs_from_states(self, z, u, threads=threads)
-
     def longest_product(self, batch: int, n_times: int) -> float:
         """Return the multiplications of the longest product of a run; infinite if there is a recurrence."""
-        return self._multiplications_per_block * batch * -(-n_times // self.width)
-
-    @cached_property
-    def _multiplications_per_block(self) -> float:
         if len(self.lasting):
             return math.inf
-        return max(self.previous_to_outputs.size, *(weights.size for weights in self.weights))
+        return max(part.size for part in (self.previous_to_outputs, *self.weights)) * batch * -(-n_times // self.width)
 
     def outputs_and_state(self, u: Array, w: Array) -> tuple[Array, Array]:
         """Return outputs of whole blocks, and packed w one step after the last sample."""
@@ -212,6 +203,22 @@ def _add_product(total: Array, left: Array, right: Matrix) -> None:
         blas.dgemm(1.0, right.T, left.T, beta=1.0, c=total.T, overwrite_c=True)
 
 
+def outputs_from_states(grid: SingleSteps | TimeBlocks, z: Array, u: Array, *, threads: int) -> Array:
+    """Return outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, from packed states at the first.
+
+    Where states grow fast the first step is taken separately: w = z − G₁ u would lose the digits of z.
+    """
+    step = grid.step
+    if not step.has_fast_growth:
+        return grid.outputs(u, step.shifted_state(z, u[:, 0]), threads=threads)
+    y = np.empty((*u.shape[:2], step.system.n_outputs))
+    y[:, 0] = z @ step.observability_rows(1)[0].T + u[:, 0] @ step.system.D.T
+    if u.shape[1] > 1:
+        rest = np.ascontiguousarray(u[:, 1:])
+        y[:, 1:] = grid.outputs(rest, step.after_first(z, u[:, 0]), threads=threads)
+    return y
+
+
 # States at all samples.
 
 
@@ -280,10 +287,6 @@ class UniformStepper:
     """None if outputs take single steps too."""
     u: Array
     z0: Array
-
-    def begin(self) -> Array:
-        """Return the states at the first sample."""
-        return self.z0
 
     def advance(self, first: int, stop: int, before: Array) -> tuple[Array, Array]:
         """Return packed states at samples first … stop − 1, and w at the next; `before` is z at sample 0, else w."""

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from ltinet.error_bounds.extended_precision import balancing_units
+from ltinet._util.floating_point import balancing_units
 
 Forward = TypeVar("Forward", bound=Callable[..., Any])
 _SERIES_RADIUS = 1.0  # |z| below which φₖ comes from a Taylor series, because (φₖ − 1/k!)/z would cancel

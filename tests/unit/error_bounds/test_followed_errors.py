@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
 
+from ltinet._util.piecewise_polynomials import PiecewisePolynomial
 from ltinet.error_bounds.defect import (
-    DenseOutput,
     LayerDenseOutput,
     PiecewiseValues,
     bound_layer_error,
@@ -45,7 +45,7 @@ def test_evaluate_on_pieces_matches_chebval():
     rng = np.random.default_rng(0)
     breaks, coefficients = np.array([0.0, 0.5, 2.0]), rng.standard_normal((2, 4, 1))
     grid, rule = np.array([0.0, 0.25, 0.5, 1.0, 2.0]), radau_rule(5)
-    values = evaluate_on_pieces(breaks, coefficients, grid=grid, rule=rule)
+    values = evaluate_on_pieces(PiecewisePolynomial(breaks, coefficients), grid=grid, rule=rule)
     for piece in range(4):
         parent = 0 if piece < 2 else 1
         left, right = breaks[parent : parent + 2]
@@ -58,7 +58,7 @@ def straight_lines(decay, grid):
     """exp(−decay t) as a solver with straight lines between its steps would give it, and its record without input."""
     at = np.exp(-decay * grid)
     coefficients = np.stack([(at[:-1] + at[1:]) / 2, (at[1:] - at[:-1]) / 2], axis=1)[:, :, None]
-    outputs = (DenseOutput(grid, coefficients),)
+    outputs = (PiecewisePolynomial(grid, coefficients),)
     grid, rule = common_pieces(outputs, np.empty(0))
     none = PiecewiseValues(np.zeros((len(grid) - 1, 1)), np.zeros((len(grid) - 1, rule.n_nodes, 1)))
     return LayerDenseOutput(outputs, grid, rule, none, none, np.zeros(1), np.zeros(1))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ltinet.error_bounds.extended_precision import commutator, product_difference
+from ltinet._util.double_double import commutator, product_difference
 from network_examples import exact
 
 

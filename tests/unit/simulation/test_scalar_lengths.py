@@ -4,9 +4,10 @@ import mpmath
 import numpy as np
 import pytest
 
+from ltinet._util.phi_functions import phi_functions
+from ltinet.error_bounds.double_double_exponentials import double_double_exponential_table
 from ltinet.simulation import nonuniform_scalars
 from ltinet.simulation.nonuniform_scalars import NonuniformScalarSteps
-from ltinet.simulation.propagators import double_double_exponential_table, phi_functions
 
 EPS = float(np.finfo(float).eps)
 OCTAVE = -6
