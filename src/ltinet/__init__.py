@@ -53,11 +53,9 @@ from ltinet.tradeoff import TradeoffCurve, TradeoffPoint, condition_tradeoff
 if typing.TYPE_CHECKING:
     from ltinet.identification.api import identify, identify_frequency
     from ltinet.identification.residual_analysis import ResidualTests
-    from ltinet.identification.result import IdentificationResult
+    from ltinet.identification.result import IdentificationPlots, IdentificationResult
     from ltinet.identification.uncertainty import FrequencyBand, PoleUncertainty, StepBand
-    from ltinet.plotting.identification import IdentificationPlots
-    from ltinet.plotting.reduction import ReductionPlots
-    from ltinet.reduction.api import ReductionResult, reduce
+    from ltinet.reduction.api import ReductionPlots, ReductionResult, reduce
     from ltinet.tables.table import Table, read_table
 _LAZY_IMPORTS = {
     "FrequencyBand": "ltinet.identification.uncertainty",
@@ -67,8 +65,8 @@ _LAZY_IMPORTS = {
     "IdentificationResult": "ltinet.identification.result",
     "identify": "ltinet.identification.api",
     "identify_frequency": "ltinet.identification.api",
-    "IdentificationPlots": "ltinet.plotting.identification",
-    "ReductionPlots": "ltinet.plotting.reduction",
+    "IdentificationPlots": "ltinet.identification.result",
+    "ReductionPlots": "ltinet.reduction.api",
     "ReductionResult": "ltinet.reduction.api",
     "reduce": "ltinet.reduction.api",
     "Table": "ltinet.tables.table",

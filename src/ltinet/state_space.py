@@ -410,9 +410,9 @@ class StateSpace:
             If the record does not fit the model, or its times are unknown.
         """
         # Imported here because few programs compare models with records.
-        from ltinet.identification.record_comparison import fit_percent
+        from ltinet.identification.record_comparison import compare_record
 
-        return fit_percent(self, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
+        return compare_record(self, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold).fits
 
     def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
         """Compute the step response: outputs for a unit step of an input at t = 0, from rest.

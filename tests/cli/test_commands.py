@@ -16,7 +16,7 @@ from processes import INPUTS, PIPE_SIZE, TIMES, Run, csv_text, installed_program
 from scipy.io import loadmat, savemat
 
 import ltinet
-from ltinet.cli.reproduce import SECTION_NUMBERS, PaperExample
+from ltinet.cli.reproduce import SECTIONS
 from ltinet.paper.reproduce import EXAMPLES
 
 
@@ -228,9 +228,9 @@ def shown_at_a_terminal(start: Callable[..., object]) -> bytes:
 
 
 def test_every_example_of_the_paper_can_be_asked_for() -> None:
-    assert [str(example) for example in PaperExample] == [*EXAMPLES, "all"]
-    for number, name in SECTION_NUMBERS.items():
-        source = inspect.getsource(EXAMPLES[str(name)].report_section)
+    assert [*SECTIONS] == [*EXAMPLES]
+    for name, number in SECTIONS.items():
+        source = inspect.getsource(EXAMPLES[name].report_section)
         assert f'label="{number}"' in source
 
 

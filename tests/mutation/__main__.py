@@ -62,10 +62,10 @@ def _record(tests: list[str]) -> None:
         f"data_file = {DATA}\n", encoding="utf-8",
     )  # fmt: skip
     coverage = [sys.executable, "-m", "coverage"]
-    subprocess.run(
+    subprocess.run(  # noqa: S603
         [*coverage, "run", f"--rcfile={settings}", "-m", "pytest", "-n", "auto", *tests], cwd=ROOT, check=False
     )
-    subprocess.run([*coverage, "combine", f"--rcfile={settings}", "--quiet"], cwd=ROOT, check=True)
+    subprocess.run([*coverage, "combine", f"--rcfile={settings}", "--quiet"], cwd=ROOT, check=True)  # noqa: S603
 
 
 def _covering_tests() -> dict[Path, dict[int, list[str]]]:
@@ -93,21 +93,15 @@ def _judge(mutant: Mutant, covering: dict[Path, dict[int, list[str]]], limit: fl
         }
         stop = time.monotonic() + limit
         for first in range(0, len(tests), 8):  # a few at a time: the nearest usually notice
-            command = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-x",
-                "-p",
-                "no:cacheprovider",
-                "--timeout=30",
-                *tests[first : first + 8],
-            ]
+            options = ["-x", "-p", "no:cacheprovider", "--timeout=30"]
+            command = [sys.executable, "-m", "pytest", *options, *tests[first : first + 8]]
             left = stop - time.monotonic()
             if left <= 0.0:
                 return TIME_OUT
             try:
-                run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=left, check=False)
+                run = subprocess.run(  # noqa: S603
+                    command, cwd=ROOT, env=environment, capture_output=True, timeout=left, check=False
+                )
             except subprocess.TimeoutExpired:
                 return TIME_OUT
             if run.returncode not in (0, 5):
@@ -129,7 +123,7 @@ def _selected(mutant: Mutant, contexts: list[str]) -> list[str]:
     ordered = sorted(
         ids,
         key=lambda path: (
-            -len(near & set(Path(path).with_suffix("").parts[1:] + (Path(path).stem.removeprefix("test_"),))),
+            -len(near & {*Path(path).with_suffix("").parts[1:], Path(path).stem.removeprefix("test_")}),
             path,
         ),
     )

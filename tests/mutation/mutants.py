@@ -35,7 +35,7 @@ class Mutant:
 
 def draw(paths: list[Path], covered: dict[Path, set[int]], *, count: int, seed: int) -> list[Mutant]:
     """Draw `count` mutants of covered lines, kinds in turn and sites of a kind with equal probability."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311
     sites: dict[str, list[tuple[Path, int]]] = {kind: [] for kind in KINDS}
     for path in paths:
         for number, (kind, node, _) in enumerate(_sites(ast.parse(path.read_text(encoding="utf-8")))):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.paper.common_results import draw_network_spectrum
-from ltinet.paper.report import FigureRecipe, OutputFolder
+from ltinet.paper.common_results import spectrum_figure
+from ltinet.paper.report import OutputFolder
 from ltinet.paper.reproduce import EXAMPLES, reproduce
 
 pytestmark = pytest.mark.slow  # the whole paper is reproduced, if quickly
@@ -150,7 +150,7 @@ def test_every_figure_is_there_and_shows_something(quick_report, results):
 
 def test_a_full_run_writes_figures_as_svg_too(tmp_path):
     net = ltinet.construct(ltinet.named_system("triangular"))
-    picture = FigureRecipe("spectrum", "caption", "text", lambda: draw_network_spectrum(net))
+    picture = spectrum_figure(net, "caption", "text")
     drawn = OutputFolder.ready(tmp_path).save_picture(picture, example="triangular", as_svg=True)
     assert drawn.path == tmp_path / "figures" / "triangular_spectrum.png"
     svg = ElementTree.parse(drawn.path.with_suffix(".svg")).getroot()  # noqa: S314 - we wrote it

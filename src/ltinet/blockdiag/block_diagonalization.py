@@ -108,7 +108,7 @@ def assemble_form(
         A=make_read_only(A_bd * balanced.factor),
         transformation=_transformation(partition.separation, columns, balanced.scaling),
         block_sizes=tuple(sizes[order].tolist()),
-        eigenvalues=tuple(_split_by_block(values[columns] * balanced.factor, sizes[order])),
+        eigenvalues=split_by_block(values[columns] * balanced.factor, sizes[order]),
         scaling=make_read_only(balanced.scaling),
         original=matrix,
         budget=budget,
@@ -127,11 +127,11 @@ def _transformation(separation: Separation, columns: NDArray[np.intp], scaling: 
     return DenseTransformation(scaling[:, None] * T, T.T / scaling)
 
 
-def _split_by_block(values: NDArray[np.complex128], sizes: NDArray[np.intp]) -> list[NDArray[np.complex128]]:
+def split_by_block(values: NDArray[np.complex128], sizes: NDArray[np.intp]) -> tuple[NDArray[np.complex128], ...]:
     """Split an array into consecutive read-only parts of the given sizes."""
     values.setflags(write=False)
     stops = np.cumsum(sizes).tolist()
-    return [values[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
+    return tuple(values[start:stop] for start, stop in zip([0, *stops], stops, strict=False))
 
 
 def _eigenvalue_per_state(schur: SchurForm, bases: BlockBases) -> NDArray[np.complex128]:

@@ -253,7 +253,7 @@ class _FrontierSearch:
             _, number, candidate = heapq.heappop(self.queue)
             if self.frontier.is_dominated(candidate.bound, candidate.connections):
                 continue
-            current = self._promise(candidate)
+            current = math.log(self._cutoff(candidate.connections) / candidate.predicted)
             if self.queue and current < -self.queue[0][0]:
                 heapq.heappush(self.queue, (-current, number, candidate))
                 continue
@@ -265,10 +265,6 @@ class _FrontierSearch:
             recent.append(self._add(condition, candidate.connections, partition))
             if recent[-1]:
                 self._propose(partition, condition)
-
-    def _promise(self, candidate: "_Candidate") -> float:
-        """Return the logarithm of cutoff over predicted condition number."""
-        return math.log(self._cutoff(candidate.connections) / candidate.predicted)
 
     def _propose(self, partition: Partition, condition: float) -> None:
         """Queue the atoms that could best leave a group, or change to another one.

@@ -226,19 +226,14 @@ def _relax(meter: ConditionMeter, partition: Partition) -> Partition:
             for index in np.argsort(bounds):
                 if bounds[index] > meter.limit or meter.evaluations_left <= 0:
                     break
-                candidate = _move_out(partition, group, group[index])
+                rest = (*group[:index], *group[index + 1 :])
+                candidate = (*(other for other in partition if other != group), rest, (group[index],))
                 if meter.fits(candidate):
                     partition, improved = candidate, True
                     break
             if improved:
                 break
     return partition
-
-
-def _move_out(partition: Partition, group: Group, atom: int) -> Partition:
-    """Return the partition with one atom of a group in a group of its own."""
-    rest = tuple(member for member in group if member != atom)
-    return (*(other for other in partition if other != group), rest, (atom,))
 
 
 # Choice of the blocks
@@ -249,7 +244,6 @@ class ClusteringAlgorithm(Protocol):
 
     def fit_predict(self, X: NDArray[np.float64]) -> Any:
         """Label each row of X."""
-        ...
 
 
 @dataclass(frozen=True)

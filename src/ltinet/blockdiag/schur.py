@@ -10,7 +10,7 @@ Cost: about 25 n³ flops for the Schur form, O(n) for each swap.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,11 @@ def graph_components(connected: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
     if len(touches) == 0 or touches.all(axis=1).any():
         return [np.arange(len(touches))]
     _, labels = connected_components(sparse.csr_matrix(touches.astype(np.float64)), directed=False)
+    return groups_of_equal(labels)
+
+
+def groups_of_equal(labels: NDArray[np.signedinteger[Any]]) -> list[NDArray[np.intp]]:
+    """Return the indices of equal labels, by ascending label."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
@@ -133,7 +138,7 @@ def real_schur(A: Matrix) -> SchurForm:
     """Return the real Schur form by LAPACK's `gees`, ~25 n³ flops."""
     if len(A) == 0:
         return SchurForm(A, A)
-    R, _, _, _, Z, _, info = lapack.dgees(_select_none, A, lwork=_WORKSPACE_PER_STATE * len(A))
+    R, _, _, _, Z, _, info = lapack.dgees(lambda *_: False, A, lwork=_WORKSPACE_PER_STATE * len(A))
     if info != 0:
         raise np.linalg.LinAlgError(f"the QR algorithm did not converge (LAPACK gees, info = {info})")
     return SchurForm(R, Z)
@@ -155,11 +160,6 @@ def schur_by_parts(A: Matrix) -> SchurForm:
         R[block, block], Z[states, block] = part.R, part.Z
         start = block.stop
     return SchurForm(R, Z)
-
-
-def _select_none(*_: float) -> bool:
-    """Select no eigenvalue: `gees` requires a selection function even where it does not sort."""
-    return False
 
 
 def is_symmetric(A: Matrix) -> bool:

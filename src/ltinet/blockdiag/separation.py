@@ -164,7 +164,9 @@ def drop_noise_couplings(separation: Separation, A: Matrix) -> Matrix:
         coupling, left = np.triu(blocks[block, block], 1), separation.inverse[block]
         pairs = is_pair[block].nonzero()[0]
         coupling[pairs, pairs + 1] = 0.0
-        rows, columns = _small_entries(coupling, noise * largest * np.linalg.norm(left, axis=1))
+        levels = noise * largest * np.linalg.norm(left, axis=1)
+        small = (coupling != 0.0) & (np.abs(coupling) <= levels[:, None])
+        rows, columns = small.any(axis=1).nonzero()[0], small.any(axis=0).nonzero()[0]
         if len(rows) == 0:
             continue
         right = np.abs(A) @ np.abs(Z @ bases.basis[:, start + columns])
@@ -173,9 +175,3 @@ def drop_noise_couplings(separation: Separation, A: Matrix) -> Matrix:
         noisy = (np.abs(coupling[entries]) <= bound) & (coupling[entries] != 0.0)
         blocks[block, block][entries] = np.where(noisy, 0.0, blocks[block, block][entries])
     return blocks
-
-
-def _small_entries(coupling: Matrix, levels: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return rows and columns of nonzero entries that do not exceed the level of their row."""
-    small = (coupling != 0.0) & (np.abs(coupling) <= levels[:, None])
-    return small.any(axis=1).nonzero()[0], small.any(axis=0).nonzero()[0]

@@ -16,9 +16,10 @@ from scipy.sparse.csgraph import connected_components
 
 from ltinet._util.floating_point import EPS
 from ltinet._util.text import format_count
-from ltinet.blockdiag.block_diagonalization import candidate_forms
+from ltinet.blockdiag.block_diagonalization import candidate_forms, split_by_block
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.blockdiag.partition import BlockChoice
+from ltinet.blockdiag.schur import groups_of_equal
 from ltinet.blockdiag.structured_matrices import (
     DiagonalBlocks,
     Structure,
@@ -103,17 +104,14 @@ def _form_from_structure(A: SparseMatrix, structure: Structure, *, budget: float
     largest = np.maximum.reduceat(structure.rates.real, starts) if len(sizes) else np.empty(0)
     order = np.argsort(-largest, kind="stable")
     states = np.argsort(np.repeat(np.argsort(order), sizes), kind="stable")
-    rates = structure.rates[states]
-    rates.setflags(write=False)
-    stops = np.cumsum(sizes[order]).tolist()
     blocks: Any = structure.A.reordered(states)
     original: Any = A
     return BlockDiagonalForm(
         A=blocks,
         transformation=ImplicitTransformation(structure.basis, states, structure.condition),
         block_sizes=tuple(sizes[order].tolist()),
-        eigenvalues=tuple(rates[start:stop] for start, stop in zip([0, *stops], stops, strict=False)),
-        scaling=make_read_only(np.ones(len(rates))),
+        eigenvalues=split_by_block(structure.rates[states], sizes[order]),
+        scaling=make_read_only(np.ones(len(states))),
         original=original,
         budget=budget,
         decisions=(f"structure: {structure.description}",),
@@ -125,8 +123,7 @@ def component_structures(A: SparseMatrix, decompose: Callable[[SparseMatrix], St
     n_components, labels = connected_components(A, directed=False)
     if n_components < 2:
         return None
-    order = np.argsort(labels, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    groups = groups_of_equal(labels)
     single = np.array([states[0] for states in groups if len(states) == 1], dtype=np.intp)
     components: list[tuple[NDArray[np.intp], Structure]] = []
     for states in [*([single] if len(single) else []), *(states for states in groups if len(states) > 1)]:

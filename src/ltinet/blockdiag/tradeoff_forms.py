@@ -180,6 +180,13 @@ class CandidatePartition:
         """Number of pairs of neurons that share a block: connections, unless some are zero."""
         return int((self.counts * (self.counts - 1) // 2).sum())
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks; single neurons with eigenvalue zero count as one, the kernel of A."""
+        is_alone = self.counts[self.groups] == 1
+        n_zeros = int(np.count_nonzero(is_alone & (self.schur.eigenvalues == 0.0)))
+        return len(self.counts) - max(n_zeros - 1, 0)
+
     @cached_property
     def separation(self) -> Separation:
         """Bases of all blocks, with single neurons of eigenvalue zero merged into the kernel of A."""
@@ -205,13 +212,8 @@ def _verified_condition(separation: Separation) -> float:
         return np.inf
 
 
-def pareto_partitions(schur: SchurForm, *, up_to: float = np.inf) -> list[CandidatePartition]:
-    """Return all Pareto-optimal candidates by rising condition number and falling connections; few beyond `up_to`."""
-    return _PartitionSearch(schur, up_to).all()
-
-
 class _PartitionSearch:
-    """Candidates of one Schur form from both sources, angles and splits."""
+    """Candidates of one Schur form from both sources, angles and splits; few beyond the condition number `up_to`."""
 
     def __init__(self, schur: SchurForm, up_to: float) -> None:
         self.single_neurons = separate_neurons(schur)
@@ -355,15 +357,8 @@ def _forms_in_units(A: Matrix, balanced: BalancedMatrix, *, up_to: float = np.in
     if is_decoupled(schur, balanced.matrix):
         decoupled = partition_decoupled(schur).separation
         return [TradeoffForm(1.0, decoupled.n_blocks, 0, A, balanced, decoupled)]
-    candidates = pareto_partitions(group_repeated_eigenvalues(schur, balanced.matrix), up_to=up_to)
+    candidates = _PartitionSearch(group_repeated_eigenvalues(schur, balanced.matrix), up_to).all()
     return [
-        TradeoffForm(candidate.condition, _count_blocks(candidate), candidate.pairs, A, balanced, candidate)
+        TradeoffForm(candidate.condition, candidate.n_blocks, candidate.pairs, A, balanced, candidate)
         for candidate in candidates
     ]
-
-
-def _count_blocks(candidate: CandidatePartition) -> int:
-    """Return the number of blocks of a candidate; single neurons with eigenvalue zero count as one, the kernel of A."""
-    is_alone = candidate.counts[candidate.groups] == 1
-    n_zeros = int(np.count_nonzero(is_alone & (candidate.schur.eigenvalues == 0.0)))
-    return len(candidate.counts) - max(n_zeros - 1, 0)

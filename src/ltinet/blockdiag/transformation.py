@@ -70,11 +70,9 @@ class OrthogonalTransform(Protocol):
 
     def forward(self, x: Array) -> Array:
         """Return Qᵀ x for columns x."""
-        ...
 
     def backward(self, z: Array) -> Array:
         """Return Q z for columns z."""
-        ...
 
 
 class Basis(Protocol):
@@ -82,15 +80,12 @@ class Basis(Protocol):
 
     def to_blocks(self, B: Array) -> Array:
         """Return T⁻¹ B."""
-        ...
 
     def from_blocks(self, C: Array) -> Array:
         """Return C T."""
-        ...
 
     def states_of(self, z: Array) -> Array:
         """Return T z for columns z."""
-        ...
 
 
 @final

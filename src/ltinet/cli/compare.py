@@ -13,7 +13,7 @@ from ltinet.cli.samples import read_columns
 from ltinet.cli.sources import read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSignalError
-from ltinet.plotting import draw_measured, save_figure
+from ltinet.plotting import draw_measured
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.api import resolve_hold
 from ltinet.state_space import StateSpace
@@ -138,6 +138,4 @@ def _draw(picture: str, comparison: "RecordComparison", names: tuple[str, ...]) 
     t = np.insert(comparison.t, gaps, comparison.t[gaps])
     measured, simulated = (np.insert(y, gaps, np.nan, axis=0) for y in (comparison.measured, comparison.simulated))
     fits, seams = comparison.fits.tolist(), comparison.seams
-    with io.show_status("drawing"):
-        figure = io.draw_headless(lambda: draw_measured(t, measured, simulated, fits=fits, names=names, seams=seams))
-        io.write_output(picture, lambda path: save_figure(figure, path), suffix=io.picture_suffix(picture))
+    io.write_picture(picture, lambda: draw_measured(t, measured, simulated, fits=fits, names=names, seams=seams))

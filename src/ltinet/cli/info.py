@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -29,24 +29,14 @@ _MAX_POLES = 4  # shown in text
 _MAX_GAINS = 9  # entries of the DC gain shown in text
 
 
-class BehaviorFacts(TypedDict):
-    """Poles, damping and DC gain, with values that JSON can hold; poles stand in one order in all lists, slowest first."""
+def behavior_facts(model: StateSpace | DynamicNetwork) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return poles, damping and DC gain as data for JSON, and as pairs of a label and a text.
 
-    dt: float | None
-    poles: list[list[float]]
-    """Real and imaginary parts."""
-    natural_frequencies: list[JSONNumber]
-    damping_ratios: list[JSONNumber]
-    time_constants: list[JSONNumber]
-    dc_gain: list[list[JSONNumber]]
-    """A row for each output, an entry for each input."""
-
-
-def behavior_facts(model: StateSpace | DynamicNetwork) -> tuple[BehaviorFacts, list[tuple[str, str]]]:
-    """Return poles, damping and DC gain as data for JSON, and as pairs of a label and a text."""
+    Poles stand in one order in all lists, slowest first; the DC gain has a row for each output.
+    """
     dt = model.dt if isinstance(model, StateSpace) else None
     damping, gain = model.damping(), model.dcgain()
-    facts: BehaviorFacts = {
+    facts = {
         "dt": dt,
         "poles": [[pole.real, pole.imag] for pole in damping.poles.tolist()],
         "natural_frequencies": _json_numbers(damping.natural_frequency),

@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO
@@ -22,7 +22,7 @@ from ltinet._util.atomic_files import atomic_path
 from ltinet._util.progress import ProgressCallback, start_after_delay, stderr_console
 from ltinet._util.text import escape_control_characters, format_path, sanitize
 from ltinet.errors import FileFormatError, LtinetError
-from ltinet.plotting.figures import PICTURE_FORMATS, draw_offscreen, require_matplotlib
+from ltinet.plotting.figures import PICTURE_FORMATS, draw_offscreen, require_matplotlib, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -255,18 +255,24 @@ def picture_suffix(output: str, file_format: str | None = None) -> str:
 
     Raise `FileFormatError` if it is not a picture format, or if file and format do not agree.
     """
-    known = ", ".join(PICTURE_FORMATS)
-    if is_stream(output):
-        file_format = file_format or "png"
-        if file_format not in PICTURE_FORMATS:
-            raise FileFormatError(f"--format is {sanitize(repr(file_format))}; known formats are {known}")
-        return f".{file_format}"
-    suffix = Path(output).suffix.lower()
-    if suffix.removeprefix(".") not in PICTURE_FORMATS:
-        raise FileFormatError(f"{format_path(output)} has an unknown suffix; known formats are {known}")
-    if file_format is not None and suffix != f".{file_format}":
+    return f".{resolve_format(output, file_format, PICTURE_FORMATS, default='png')}"
+
+
+def resolve_format(target: str, file_format: str | None, known: Sequence[str], *, default: str) -> str:
+    """Return the format to write: that of the suffix, or the option --format for a stream.
+
+    Raise `FileFormatError` if the format is not known, or if suffix and option do not agree.
+    """
+    if is_stream(target):
+        if file_format is not None and file_format not in known:
+            raise FileFormatError(f"--format is {sanitize(repr(file_format))}; known formats are {', '.join(known)}")
+        return file_format or default
+    suffix = Path(target).suffix.lower().removeprefix(".")
+    if suffix not in known:
+        raise FileFormatError(f"{format_path(target)} has an unknown suffix; known formats are {', '.join(known)}")
+    if file_format is not None and suffix != file_format:
         raise FileFormatError(
-            f"{format_path(output)} and --format {sanitize(file_format)} do not agree; --format is for standard output"
+            f"{format_path(target)} and --format {sanitize(file_format)} do not agree; --format is for standard output"
         )
     return suffix
 
@@ -275,6 +281,13 @@ def draw_headless(draw: Callable[[], Any]) -> "Figure":
     """Return the figure of the Axes that `draw` returns, without a display."""
     use_headless_backend()
     return draw_offscreen(draw)
+
+
+def write_picture(picture: str, draw: Callable[[], Any]) -> None:
+    """Write the figure of the Axes that `draw` returns, without a display."""
+    with show_status("drawing"):
+        figure = draw_headless(draw)
+        write_output(picture, lambda path: save_figure(figure, path), suffix=picture_suffix(picture))
 
 
 def use_headless_backend() -> None:

@@ -1,6 +1,5 @@
 """Command `ltinet reproduce`: the figures and numbers of the paper as one report."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,34 +8,19 @@ import typer
 from ltinet._util.text import sanitize
 from ltinet.cli.io import write_stdout
 
-
-class PaperExample(StrEnum):
-    """Examples of the paper by name."""
-
-    DIFFUSION = "diffusion"
-    HORIZONTAL_LAYERS = "horizontal-layers"
-    LAYER_TYPES = "layer-types"
-    CONVECTION_DIFFUSION = "convection-diffusion"
-    ALL = "all"
-
-
-SECTION_NUMBERS = {
-    "3.1": PaperExample.DIFFUSION,
-    "3.2": PaperExample.HORIZONTAL_LAYERS,
-    "3.3": PaperExample.LAYER_TYPES,
-    "SM2.2": PaperExample.CONVECTION_DIFFUSION,
-}
-"""Examples by the numbers of their sections in the paper."""
-
-
-def _complete_example(incomplete: str) -> list[str]:
-    return [name for name in (*PaperExample, *SECTION_NUMBERS) if name.startswith(incomplete)]
+SECTIONS = {"diffusion": "3.1", "horizontal-layers": "3.2", "layer-types": "3.3", "convection-diffusion": "SM2.2"}
+"""Examples of the paper, with the numbers of their sections."""
+_CHOICES = (*SECTIONS, "all", *SECTIONS.values())
 
 
 def reproduce(
     examples: Annotated[
         list[str] | None,
-        typer.Argument(metavar="EXAMPLE", hidden=True, autocompletion=_complete_example),
+        typer.Argument(
+            metavar="EXAMPLE",
+            hidden=True,
+            autocompletion=lambda incomplete: [name for name in _CHOICES if name.startswith(incomplete)],
+        ),
     ] = None,
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("reproduction"),
@@ -53,16 +37,16 @@ def reproduce(
     # Imported here, since the paper's examples take long to import.
     from ltinet.paper.reproduce import reproduce as write_report
 
-    every = [example for example in PaperExample if example != PaperExample.ALL]
-    is_all = not selected or PaperExample.ALL in selected
-    names = [str(example) for example in every if is_all or example in selected]
+    names = [name for name in SECTIONS if not selected or name in selected or "all" in selected]
     write_stdout(f"{write_report(names, out=out, quick=quick)}\n")
 
 
-def _example(text: str) -> PaperExample:
-    if text.upper() in SECTION_NUMBERS:
-        return SECTION_NUMBERS[text.upper()]
-    if text in list(PaperExample):
-        return PaperExample(text)
-    known = ", ".join([*PaperExample, *SECTION_NUMBERS])
-    raise typer.BadParameter(f"there is no example {sanitize(repr(text))}; choose from {known}", param_hint="'EXAMPLE'")
+def _example(text: str) -> str:
+    for name, section in SECTIONS.items():
+        if text == name or text.upper() == section:
+            return name
+    if text == "all":
+        return text
+    raise typer.BadParameter(
+        f"there is no example {sanitize(repr(text))}; choose from {', '.join(_CHOICES)}", param_hint="'EXAMPLE'"
+    )

@@ -11,12 +11,11 @@ import typer
 from numpy.typing import NDArray
 
 from ltinet._util.floating_point import Array
-from ltinet._util.text import format_path, sanitize
+from ltinet._util.text import sanitize
 from ltinet.cli import io
 from ltinet.cli.options import channel_names, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import FileFormatError
 from ltinet.export.sample_files import WRITERS, csv_line, csv_rows
 from ltinet.io import mat5, npz
 from ltinet.plotting import draw_responses, save_figure
@@ -60,9 +59,9 @@ def write_frequency_response(
     The columns are |H| and its phase in degrees, unwrapped after removing `delays` `(p, m)`, or with `in_plane` real
     and imaginary parts.
     """
-    if kind in ("npz", "mat"):
-        write, frequencies = (npz.write, omega) if kind == "npz" else (mat5.write, omega[:, None])
-        io.write_output(target, lambda path: write(path, {"omega": frequencies, "H": H}))  # type: ignore[dict-item]
+    if kind != "csv":
+        module, values = (npz, omega) if kind == "npz" else (mat5, omega[:, None])
+        io.write_output(target, lambda path: module.write(path, {"omega": values, "H": H}))
         return
     parts = ("real", "imaginary") if in_plane else ("magnitude", "phase")
     pairs = _pair_names(names, input_names)
@@ -204,25 +203,13 @@ def response(
 
 def _resolve_format(target: str | None, file_format: str | None, kind: Kind) -> str:
     """Return the format to write: that of the suffix, or of --format for a stream; "" to print numbers."""
-    known = (*WRITERS, *PICTURE_FORMATS)
     if target is None:
         if kind not in _IN_NUMBERS or file_format is not None:
             raise typer.BadParameter(
                 f"name a picture or a table to write, as in -o {kind}.png or -o {kind}.csv", param_hint="'-o'"
             )
         return ""
-    if io.is_stream(target):
-        if file_format is not None and file_format not in known:
-            raise FileFormatError(f"--format is {sanitize(repr(file_format))}; known formats are {', '.join(known)}")
-        return file_format or "csv"
-    suffix = Path(target).suffix.lower().removeprefix(".")
-    if suffix not in known:
-        raise FileFormatError(f"{format_path(target)} has an unknown suffix; known formats are {', '.join(known)}")
-    if file_format is not None and suffix != file_format:
-        raise FileFormatError(
-            f"{format_path(target)} and --format {sanitize(file_format)} do not agree; --format is for standard output"
-        )
-    return suffix
+    return io.resolve_format(target, file_format, (*WRITERS, *PICTURE_FORMATS), default="csv")
 
 
 def _build_request(

@@ -33,7 +33,6 @@ from ltinet.cli.sources import read_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.export.sample_files import ROWS_PER_CHUNK, WRITERS, csv_line, csv_rows
-from ltinet.plotting import save_figure
 from ltinet.signals.conversion import match_columns
 from ltinet.signals.sampled import Hold, SampledSignal
 from ltinet.signals.times import uniform_step
@@ -279,7 +278,10 @@ def simulate(  # noqa: PLR0913
             with nullcontext() if shows_progress else io.show_status(f"simulating {source.title}"):
                 solution = _simulate_samples(network, samples, {**run, "engine": engine, **solver})
             if picture is not None:
-                _draw(picture, solution, network, source.names if isinstance(source, TableReader) else None)
+                # Unnamed inputs get the names of the table's columns.
+                table_names = source.names if isinstance(source, TableReader) else None
+                inputs = table_names if _input_names(network) is None else network.input_names
+                io.write_picture(picture, lambda: solution.plot(names=network.output_names, input_names=inputs))
             n_samples = len(solution.t) if target is None else _write(target, kind, solution, network.output_names)
         notes = source.notes if isinstance(source, TableReader) else ()
     written = ", ".join(name for name in (target, picture) if name is not None)
@@ -298,14 +300,6 @@ def _check_targets(target: str | None, picture: str | None, file_format: str | N
     if target is not None:
         io.check_target(target, sources, is_text=kind == "csv")
     return kind
-
-
-def _draw(picture: str, solution: Solution, network: DynamicNetwork, columns: tuple[str, ...] | None) -> None:
-    """Draw outputs and inputs by name; unnamed inputs get the names of the table's columns."""
-    inputs = columns if _input_names(network) is None else network.input_names
-    with io.show_status("drawing"):
-        figure = io.draw_headless(lambda: solution.plot(names=network.output_names, input_names=inputs))
-        io.write_output(picture, lambda path: save_figure(figure, path), suffix=io.picture_suffix(picture))
 
 
 def _writes_in_chunks(table: str, output: str | None, kind: str) -> bool:

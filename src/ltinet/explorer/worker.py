@@ -102,16 +102,19 @@ def run_worker(connection: Connection, *, forks_jobs: bool) -> None:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     gc.freeze()  # the collector does not touch imported modules, so that children share their pages
     limit_memory()
+    server = multiprocessing.parent_process()
+    if server is None:
+        raise RuntimeError("a worker is started by multiprocessing")
     with single_blas_thread(), suppress(EOFError, OSError):  # closed
-        _Worker(connection, forks_jobs=forks_jobs).run()
+        _Worker(connection, server, forks_jobs=forks_jobs).run()
 
 
 @final
 class _Worker:
     """Worker process: its caches, its jobs by their connection, and its preparations when idle."""
 
-    def __init__(self, connection: Connection, *, forks_jobs: bool) -> None:
-        self.connection, self.forks_jobs, self.service = connection, forks_jobs, ViewService()
+    def __init__(self, connection: Connection, server: BaseProcess, *, forks_jobs: bool) -> None:
+        self.connection, self.server, self.forks_jobs, self.service = connection, server, forks_jobs, ViewService()
         self.jobs: dict[Connection, tuple[int, BaseProcess]] = {}  # number of the request, and process
         self.ahead: Iterator[ViewState] = iter(())
         self.pending_imports: Iterator[str] = iter(())
@@ -119,18 +122,15 @@ class _Worker:
 
     def run(self) -> None:
         """Handle messages and results of jobs; prepare likely requests when idle."""
-        server = multiprocessing.parent_process()
-        assert server is not None
         is_idle = False
         while True:
-            ready = wait([self.connection, server.sentinel, *self.jobs], None if is_idle else 0.0)
-            if server.sentinel in ready:
+            ready = set(wait([self.connection, self.server.sentinel, *self.jobs], None if is_idle else 0.0))
+            if self.server.sentinel in ready:
                 return
-            for source in ready:
-                if source is self.connection:
-                    self._handle(*receive_message(source))
-                else:
-                    self._finish(source)
+            for results in self.jobs.keys() & ready:
+                self._finish(results)
+            if self.connection in ready:
+                self._handle(*receive_message(self.connection))
             is_idle = not ready and not self._prepare()
 
     def _handle(self, header: dict[str, Any], content: bytes) -> None:

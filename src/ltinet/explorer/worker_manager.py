@@ -56,8 +56,9 @@ class _WorkerHandle:
 
     def kill(self) -> None:
         """Kill the worker with all its jobs."""
-        with suppress(AttributeError, ProcessLookupError, PermissionError):  # Windows has no process groups
-            os.killpg(self.process.pid, signal.SIGKILL)
+        if self.process.pid is not None:
+            with suppress(AttributeError, ProcessLookupError, PermissionError):  # Windows has no process groups
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
 
 
@@ -147,8 +148,9 @@ class WorkerManager:
     def _start_worker(self, method: str) -> _WorkerHandle:
         ours, theirs = multiprocessing.Pipe()
         with theirs, _hidden_main_program():
-            context = multiprocessing.get_context(method)
-            process = context.Process(target=run_worker, args=(theirs,), kwargs={"forks_jobs": self._forks})
+            process: BaseProcess = multiprocessing.get_context(method).Process(  # type: ignore[attr-defined]
+                target=run_worker, args=(theirs,), kwargs={"forks_jobs": self._forks}
+            )
             process.start()
         worker = _WorkerHandle(ours, process)
         worker.listener = threading.Thread(target=self._listen, args=(worker,), daemon=True)

@@ -57,7 +57,6 @@ class Exportable(Protocol):
     @property
     def signal_settings(self) -> SignalSettings:
         """Delays, operating point, hold and sample time."""
-        ...
 
     @property
     def _context(self) -> SimulationContext: ...

@@ -14,9 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, final
 
-import numpy as np
-
 from ltinet._util.atomic_files import write_file_atomically, write_folder_atomically
+from ltinet._util.floating_point import Array
 from ltinet._util.text import format_path, format_rows
 from ltinet._version import __version__
 from ltinet.errors import FileFormatError
@@ -30,6 +29,7 @@ from ltinet.systems.signal_names import names_or_defaults
 from ltinet.systems.signal_settings import SignalSettings
 
 MANIFEST_FILE = "manifest.json"
+GENERATOR = f"ltinet {__version__}"
 
 
 def write_export_folder(folder: str | PathLike[str], files: Mapping[str, bytes]) -> Path:
@@ -138,7 +138,7 @@ def build_manifest(
 ) -> Mapping[str, Any]:
     """Return the facts of an export as plain data; an unknown bound is null."""
     facts: dict[str, Any] = {
-        "made by": generator_name(),
+        "made by": GENERATOR,
         "target": target,
         "network": {
             "sha256": network_checksum(context.stored._replace(settings=settings.signals)),
@@ -149,7 +149,13 @@ def build_manifest(
         "dt": settings.dt,
         "hold": settings.hold,
         "dtype": settings.dtype,
-        "bound": _bound_facts(bound),
+        "bound": {
+            "inputs up to": 1.0,
+            "steps": LONG_RUN_STEPS,
+            "per step": _finite_or_none(bound.per_step),
+            "drift": _finite_or_none(bound.drift),
+            "size": _finite_or_none(bound.size),
+        },
         "files": list(files),
     }
     if settings.signals.shifts_signals:
@@ -192,14 +198,5 @@ def manifest_bytes(manifest: Mapping[str, Any]) -> str:
     return json.dumps(dict(manifest), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _bound_facts(bound: RoundingBound) -> dict[str, Any]:
-    def finite(values: Any) -> list[float | None]:
-        return [float(value) if np.isfinite(value) else None for value in values]
-
-    facts = {"inputs up to": 1.0, "steps": LONG_RUN_STEPS}
-    return facts | {"per step": finite(bound.per_step), "drift": finite(bound.drift), "size": finite(bound.size)}
-
-
-def generator_name() -> str:
-    """Return the package and its version."""
-    return f"ltinet {__version__}"
+def _finite_or_none(values: Array) -> list[float | None]:
+    return [value if math.isfinite(value) else None for value in values.tolist()]

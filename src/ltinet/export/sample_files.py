@@ -46,17 +46,11 @@ def csv_rows(table: Array) -> Iterator[bytes]:
         yield "".join(",".join(map(repr, row)) + "\n" for row in rows).encode("ascii")
 
 
-def write_npz(path: Path, t: Array, y: Array) -> None:
-    """Write arrays t and y."""
-    npz.write(path, {"t": t, "y": y})
-
-
-def write_mat(path: Path, t: Array, y: Array) -> None:
-    """Write variables t, as a column, and y."""
-    mat5.write(path, {"t": t[:, None], "y": y})
-
-
 WRITERS: Mapping[str, Callable[[Path, Array, Array], None]] = MappingProxyType(
-    {"csv": write_csv, "npz": write_npz, "mat": write_mat}
+    {
+        "csv": write_csv,
+        "npz": lambda path, t, y: npz.write(path, {"t": t, "y": y}),
+        "mat": lambda path, t, y: mat5.write(path, {"t": t[:, None], "y": y}),
+    }
 )
 """Functions that write times `(T,)` and outputs `(..., T, p)`, by format, which is also the suffix."""

@@ -118,12 +118,6 @@ class StepModel:
         units[np.arange(self.n_states), self.positions] = 1.0
         return np.asarray(engine.coordinates.user_from_blocks(engine.system.blocks_from_packed(units)).T)
 
-    def state_of(self, x: Array) -> Array:
-        """Return the state of the model for states x of the user, along the last axis."""
-        z = self.context.initial_state(x, x.shape[:-1])
-        packed = self.context.system.packed_from_blocks(z).reshape(x.shape)
-        return np.asarray(packed[..., self.positions])
-
 
 def build_step_model(
     context: SimulationContext, dt: float, *, hold: Literal["linear", "zero"], x0: Array | None, by_increments: bool
@@ -225,9 +219,9 @@ def validate_settings(
     """
     if dtype not in PRECISIONS:
         raise FileFormatError(f'dtype is {sanitize(repr(dtype))}; give "double" or "float"')
-    order: Literal["linear", "zero"] = "linear" if validate_hold(hold) in ("linear", "foh") else "zero"
+    validated_hold = validate_hold(hold)
     start = None if x0 is None else as_real_array(x0, "x0")
-    return ExportSettings(as_time_step(dt, "dt"), order, dtype, start, signals)
+    return ExportSettings(as_time_step(dt, "dt"), validated_hold, dtype, start, signals)
 
 
 def build_exported_model(

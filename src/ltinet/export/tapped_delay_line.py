@@ -188,8 +188,12 @@ def run_tapped_model(tapped: TappedModel, u: Array) -> Array:
     """Return outputs `(T, p)` for samples `(T, m)` in double precision, sample by sample."""
     step, v = tapped.step, u - tapped.u0
     z, w_before, rows = step.start, np.zeros(tapped.n_outputs), []
+
+    def read(tap: Tap, index: int) -> float:
+        return 0.0 if index < 0 or (tap.ends_line and index == 0) else float(v[index, tap.channel])
+
     for k in range(len(u)):
-        x = np.array([_read_tap(v, tap, k) for tap in tapped.taps])
+        x = np.array([read(tap, k - tap.lag) for tap in tapped.taps])
         if k:
             z = step.advanced(z) + step.Gamma0 @ x
         w = step.C @ z + step.D @ x
@@ -199,11 +203,6 @@ def run_tapped_model(tapped: TappedModel, u: Array) -> Array:
     for i, e in enumerate(tapped.output_steps.tolist()):
         delayed[e:, i] = [row[i] for row in rows[: max(len(u) - e, 0)]]
     return np.asarray(delayed + tapped.y0)
-
-
-def _read_tap(v: Array, tap: Tap, k: int) -> float:
-    index = k - tap.lag
-    return 0.0 if index < 0 or (tap.ends_line and index == 0) else float(v[index, tap.channel])
 
 
 def tapped_rounding_bound(

@@ -137,21 +137,21 @@ def _inverses(blocks: Array, s: Complex) -> Complex:
 # Linear least squares.
 
 
-def fit_residues(data: ScaledResponse, poles: Complex, *, feedthrough: bool) -> BlockRealization:
+def fit_residues(data: ScaledResponse, poles: Complex) -> BlockRealization:
     """Fit residues of full rank for given poles, and return the model with N·min(p, m) states, not minimal."""
     K, p, m = data.H.shape
     regressors = partial_fractions(data.s, poles)
-    if feedthrough:
+    if data.feedthrough:
         regressors = np.column_stack([regressors, np.ones((K, 1))])
     residues = np.empty((regressors.shape[1], p, m))
     for i in range(p):
         for j in range(m):
             weights = data.weights[:, i, j]
-            residues[:, i, j] = _least_squares(
-                stack_real_imag(weights[:, None] * regressors), weights * data.H[:, i, j]
-            )
+            side = weights * data.H[:, i, j]
+            columns = stack_real_imag(weights[:, None] * regressors)
+            residues[:, i, j] = least_squares(columns, np.concatenate([side.real, side.imag]))
     N = len(poles)
-    D = residues[N] if feedthrough else np.zeros((p, m))
+    D = residues[N] if data.feedthrough else np.zeros((p, m))
     A, b = pole_blocks(poles)
     n_real = int(np.count_nonzero(poles.imag == 0.0))
     sizes = ((1,) * n_real + (2,) * ((N - n_real) // 2)) * min(p, m)
@@ -166,16 +166,17 @@ def fit_residues(data: ScaledResponse, poles: Complex, *, feedthrough: bool) -> 
     return BlockRealization(A, B, C, D, sizes)
 
 
-def fit_output_matrices(model: BlockRealization, data: ScaledResponse, *, feedthrough: bool) -> BlockRealization:
+def fit_output_matrices(model: BlockRealization, data: ScaledResponse) -> BlockRealization:
     """Return the model with the best C and D for its A and B."""
     X = model.state_responses(data.s)
     C, D = np.empty_like(model.C), np.zeros(model.D.shape)
     for i in range(len(C)):
         weights = data.weights[:, i]
-        M = weighted_regressors(X, weights, feedthrough=feedthrough)
-        row = _least_squares(M, weights.ravel() * data.H[:, i].ravel())
+        M = weighted_regressors(X, weights, feedthrough=data.feedthrough)
+        side = weights.ravel() * data.H[:, i].ravel()
+        row = least_squares(M, np.concatenate([side.real, side.imag]))
         C[i] = row[: model.n_states]
-        if feedthrough:
+        if data.feedthrough:
             D[i] = row[model.n_states :]
     return replace(model, C=C, D=D)
 
@@ -192,9 +193,8 @@ def weighted_regressors(X: Complex, weights: Array, *, feedthrough: bool) -> Arr
     return stack_real_imag((weights[:, :, None] * columns).reshape(K * m, -1))
 
 
-def _least_squares(M: Array, rhs: Complex) -> Array:
-    """Return the real x that minimizes ‖M x − (Re, Im) rhs‖, with columns of M scaled to norm 1."""
+def least_squares(M: Array, side: Array) -> Array:
+    """Return x that minimizes ‖M x − side‖, with columns of M scaled to norm 1."""
     scale = np.linalg.norm(M, axis=0)
     scale[scale == 0.0] = 1.0
-    stacked = np.concatenate([rhs.real, rhs.imag])
-    return np.asarray(lstsq(M / scale, stacked, lapack_driver="gelsy", check_finite=False)[0] / scale)
+    return np.asarray(lstsq(M / scale, side, lapack_driver="gelsy", check_finite=False)[0] / scale)

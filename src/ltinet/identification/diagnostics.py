@@ -1,8 +1,9 @@
 """Diagnostics of an identified model on the data that it was fitted to, or on other data.
 
-`Diagnostics` is the protocol that results rely on: covariance, warnings, fit, residuals and comparisons. It has an
-implementation for records and one for frequency responses. The data of a covariance are stored, so that it is
-computed only on request.
+Results rely on `Diagnostics`, one class for records and one for frequency responses: covariance, warnings, fit,
+residuals and comparisons. The arguments `first` and `second` are u and y, or omega and H; where both are None, the data
+that the model was found in are used, of long records their beginnings. The data of a covariance are stored, so that it
+is computed only on request.
 
 Covariance of a fitted response. The noise of an instrument is proportional to the response, a floor, or both. The
 covariance therefore takes the residual r of every frequency by itself, (JᵀJ)⁻¹ Jᵀ diag(r²) J (JᵀJ)⁻¹ (White 1980). A
@@ -11,7 +12,7 @@ that the hat matrix leaves: they are divided by it (MacKinnon and White 1985).
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,34 +69,6 @@ class CandidateSummary(NamedTuple):
     refined: bool
     whitened: bool
     error: float
-
-
-class Diagnostics(Protocol):
-    """Comparison of a model with data.
-
-    `first` and `second` are u and y, or omega and H. Where both are None, the data that the model was
-    fitted to are used, of long records their beginnings.
-    """
-
-    def covariance(self) -> ParameterCovariance | None:
-        """Return the covariance of the parameters, None where the data do not determine it."""
-        ...
-
-    def residual_warnings(self) -> tuple[str, ...]:
-        """Return the warnings that need an analysis of the residuals."""
-        ...
-
-    def fit(self, first: Any, second: Any) -> Array:
-        """Return the fit of every output in percent, `(p,)`."""
-        ...
-
-    def residuals(self, first: Any, second: Any) -> ResidualTests:
-        """Return the residuals of the data, with their correlations."""
-        ...
-
-    def compared(self, first: Any, second: Any) -> tuple[DataComparison, ...]:
-        """Return data and model, experiment by experiment."""
-        ...
 
 
 # Records.
@@ -260,3 +233,6 @@ class ResponseDiagnostics:
                 f"H has {data.H.shape[1]} outputs and {data.H.shape[2]} inputs; the model has {outputs} and {inputs}"
             )
         return data
+
+
+Diagnostics: TypeAlias = RecordDiagnostics | ResponseDiagnostics

@@ -158,6 +158,8 @@ class ScaledResponse:
     """Unit of every output, `(p, 1)`."""
     columns: Array
     """Unit of every input, `(1, m)`."""
+    feedthrough: bool = True
+    """False for models with D = 0."""
 
     def part(self, chosen: NDArray[np.bool_]) -> "ScaledResponse":
         """Return the response at some of the frequencies."""
@@ -174,7 +176,7 @@ class ScaledResponse:
         return float(np.sqrt(np.mean(errors * errors)))
 
 
-def scale_response(omega: Array, H: Complex, weights: Array | None) -> ScaledResponse:
+def scale_response(omega: Array, H: Complex, weights: Array | None, *, feedthrough: bool = True) -> ScaledResponse:
     """Scale frequencies by √(lowest · highest), and rows and columns of |H| to near 1.
 
     Without weights every channel counts by its error relative to its own root mean square, so that a channel eight
@@ -196,7 +198,7 @@ def scale_response(omega: Array, H: Complex, weights: Array | None) -> ScaledRes
         if np.any(products):
             scaled_weights = scaled_weights / np.sqrt(np.mean(products**2))
     s = np.asarray(1j * omega / unit, dtype=np.complex128)
-    return ScaledResponse(s, inner, np.array(scaled_weights), unit, rows, columns)
+    return ScaledResponse(s, inner, np.array(scaled_weights), unit, rows, columns, feedthrough)
 
 
 def _channel_units(size: Array) -> tuple[Array, Array]:

@@ -98,16 +98,16 @@ def fit_response(
     measured = validate_frequency_data(omega, H, weights)
     if stable not in (True, False, "auto"):
         raise InvalidSignalError(f"stable is {stable!r}; it must be True, False or 'auto'")
-    data = scale_response(measured.omega, measured.H, measured.weights)
+    data = scale_response(measured.omega, measured.H, measured.weights, feedthrough=feedthrough)
     allowed = _allowed_orders(order, measured)
     candidates: tuple[OrderCandidate, ...] = ()
     if len(allowed) == 1:
-        model = _fit_order(data, allowed[0], [], feedthrough=feedthrough)
+        model = _fit_order(data, allowed[0], [])
     else:
-        chosen, start, candidates = choose_order(data, allowed, feedthrough=feedthrough)
-        model = _fit_order(data, chosen, [start], feedthrough=feedthrough)
-    model = snap_integrators(model, data, feedthrough=feedthrough)
-    model, cost = _apply_stability(model, data, stable, feedthrough=feedthrough)
+        chosen, start, candidates = choose_order(data, allowed)
+        model = _fit_order(data, chosen, [start])
+    model = snap_integrators(model, data)
+    model, cost = _apply_stability(model, data, stable)
     result = _unscale(model, data)
     # Root mean square errors of the channels, relative to the data.
     modeled = result.response(np.asarray(1j * measured.omega, dtype=np.complex128))
@@ -154,36 +154,28 @@ def _allowed_orders(order: int | range | None, measured: FrequencyData) -> list[
     return orders
 
 
-def _fit_order(
-    data: ScaledResponse, order: int, starts: list[BlockRealization], *, feedthrough: bool
-) -> BlockRealization:
+def _fit_order(data: ScaledResponse, order: int, starts: list[BlockRealization]) -> BlockRealization:
     """Return the best model of one order, from `starts` and vector fits with as many poles, fewer and more."""
     K, p, m = data.H.shape
     counts = {order, -(-order // min(p, m)), order + order // 2} if order else set()
-    fits = [
-        compute_vector_fit(data, count, feedthrough=feedthrough)
-        for count in sorted(counts)
-        if 0 < count <= (K - 1) // 2
-    ]
+    fits = [compute_vector_fit(data, count) for count in sorted(counts) if 0 < count <= (K - 1) // 2]
     if order == 0:
         starts = [BlockRealization(np.zeros((0, 0)), np.zeros((0, m)), np.zeros((p, 0)), np.zeros((p, m)), ())]
     starts = [*starts, *(fit.truncation.of_order(order) for fit in fits)]
-    start = best_start(starts, data, feedthrough=feedthrough)
+    start = best_start(starts, data)
     # A relative decrease g of the error of N values changes −2 log likelihood by 2 g N: stop when it gains 0.02.
-    options = DescentOptions(
-        feedthrough=feedthrough, rounds=_FINAL_ROUNDS, floor=ROUNDING_FLOOR, gain=min(1e-3, 1e-2 / data.H.size)
-    )
+    options = DescentOptions(rounds=_FINAL_ROUNDS, floor=ROUNDING_FLOOR, gain=min(1e-3, 1e-2 / data.H.size))
     model = descend(start, data, options)
     return to_block_realization(model.A, model.B, model.C, model.D)
 
 
 def _apply_stability(
-    model: BlockRealization, data: ScaledResponse, stable: Stable, *, feedthrough: bool
+    model: BlockRealization, data: ScaledResponse, stable: Stable
 ) -> tuple[BlockRealization, tuple[str, ...]]:
     """Return the model, made stable as the option says, and a warning where this costs accuracy."""
     if stable is False or is_stable(model):
         return model, ()
-    stabilized = stabilize(model, data, feedthrough=feedthrough, rounds=_FINAL_ROUNDS)
+    stabilized = stabilize(model, data, rounds=_FINAL_ROUNDS)
     error, stable_error = (data.error(it.response(data.s)) for it in (model, stabilized))
     if stable_error <= max(_STABLE_ERROR_RATIO * error, ROUNDING_FLOOR):
         return stabilized, ()
@@ -223,18 +215,18 @@ def is_stable(model: BlockRealization) -> bool:
     return bool(np.all(model.poles.real <= 0.0))
 
 
-def stabilize(model: BlockRealization, data: ScaledResponse, *, feedthrough: bool, rounds: int) -> BlockRealization:
+def stabilize(model: BlockRealization, data: ScaledResponse, *, rounds: int) -> BlockRealization:
     """Return the best stable model of the same order, from reflected poles and from a stable vector fit."""
     starts = [_reflect_poles(model)]
     if model.n_states <= len(data.s) // 2:
-        poles = relocate_poles(data, initial_poles(data.s, model.n_states), feedthrough=feedthrough, stable=True)
-        full = balance_over_band(fit_residues(data, poles, feedthrough=feedthrough), data.s)
+        poles = relocate_poles(data, initial_poles(data.s, model.n_states), stable=True)
+        full = balance_over_band(fit_residues(data, poles), data.s)
         starts.append(_reflect_poles(full.of_order(model.n_states)))
-    options = DescentOptions(feedthrough=feedthrough, rounds=rounds, floor=ROUNDING_FLOOR, allowed=is_stable)
-    return descend(best_start(starts, data, feedthrough=feedthrough), data, options)
+    options = DescentOptions(rounds=rounds, floor=ROUNDING_FLOOR, allowed=is_stable)
+    return descend(best_start(starts, data), data, options)
 
 
-def snap_integrators(model: BlockRealization, data: ScaledResponse, *, feedthrough: bool) -> BlockRealization:
+def snap_integrators(model: BlockRealization, data: ScaledResponse) -> BlockRealization:
     """Move real poles near the origin into it, where this hardly changes the error."""
     nearest = float(np.min(np.abs(data.s[data.s != 0.0])))
     for block in model.blocks():
@@ -242,7 +234,7 @@ def snap_integrators(model: BlockRealization, data: ScaledResponse, *, feedthrou
         if len(block) == 1 and 0.0 < abs(pole) < _ORIGIN_RATIO * nearest and not np.any(data.s == 0.0):
             A = model.A.copy()
             A[block[0], block[0]] = 0.0
-            moved = fit_output_matrices(replace(model, A=A), data, feedthrough=feedthrough)
+            moved = fit_output_matrices(replace(model, A=A), data)
             error, moved_error = (data.error(it.response(data.s)) for it in (model, moved))
             if moved_error <= max(_INTEGRATOR_ERROR_RATIO * error, ROUNDING_FLOOR):
                 model = moved
@@ -276,7 +268,9 @@ def fit_warnings(
         )
     if candidates and len(poles) == allowed[-1] and candidates[-1].held_out > ROUNDING_FLOOR:
         warnings.append(f"order {len(poles)} is the largest that was allowed; a larger one may fit better")
-    narrow = _peaks_between(poles, omega)
+    upper = poles[(poles.imag > omega[0]) & (poles.imag < omega[-1])]
+    at = np.clip(np.searchsorted(omega, upper.imag), 1, len(omega) - 1)
+    narrow = upper[np.abs(upper.real) < 0.25 * (omega[at] - omega[at - 1])]  # half width by a quarter of the step
     if narrow.size:
         warnings.append(
             f"{len(narrow)} resonances are narrower than the step between frequencies, the first at "
@@ -291,10 +285,3 @@ def fit_warnings(
             "the model is extrapolated there"
         )
     return tuple(warnings)
-
-
-def _peaks_between(poles: Complex, omega: Array) -> Complex:
-    """Return pairs whose half width is less than a quarter of the step between the frequencies around them."""
-    upper = poles[(poles.imag > omega[0]) & (poles.imag < omega[-1])]
-    at = np.clip(np.searchsorted(omega, upper.imag), 1, len(omega) - 1)
-    return np.asarray(upper[np.abs(upper.real) < 0.25 * (omega[at] - omega[at - 1])])

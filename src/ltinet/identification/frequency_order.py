@@ -36,9 +36,7 @@ class OrderCandidate:
     """Error at the held-out frequencies."""
 
 
-def choose_order(
-    data: ScaledResponse, allowed: list[int], *, feedthrough: bool
-) -> tuple[int, BlockRealization, tuple[OrderCandidate, ...]]:
+def choose_order(data: ScaledResponse, allowed: list[int]) -> tuple[int, BlockRealization, tuple[OrderCandidate, ...]]:
     """Return the smallest allowed order within 5 % of the best, its model of two thirds of the data, and all candidates.
 
     Vector fits of growing size give the start of the search; orders grow until nothing is gained, and the smallest
@@ -47,12 +45,10 @@ def choose_order(
     is_held_out = np.arange(len(data.s)) % _HOLDOUT_STEP == 1
     fitted, held_out = data.part(~is_held_out), data.part(is_held_out)
     max_order = max(1, min(allowed[-1], (len(fitted.s) - 1) // 2))
-    fits = list(
-        growing_vector_fits(fitted, held_out, feedthrough=feedthrough, max_order=max_order, floor=ROUNDING_FLOOR)
-    )
+    fits = list(growing_vector_fits(fitted, held_out, max_order=max_order, floor=ROUNDING_FLOOR))
     adequate = _ADEQUATE_RATIO * max(min(fit.held_out for fit in fits), ROUNDING_FLOOR)
     first = next(index for index, fit in enumerate(fits) if fit.held_out <= adequate)
-    options = DescentOptions(feedthrough=feedthrough, rounds=_ROUNDS, floor=ROUNDING_FLOOR)
+    options = DescentOptions(rounds=_ROUNDS, floor=ROUNDING_FLOOR)
     search = _OrderSearch(fitted, held_out, options, fits[first:])
     search.grow(allowed)
     sufficient = _TOLERATED_RATIO * min(search.error(order) for order in search.candidates)
@@ -105,28 +101,28 @@ class _OrderSearch:
         return max(self.candidates[order].held_out, ROUNDING_FLOOR)
 
     def _fit(self, order: int) -> BlockRealization:
-        data, feedthrough = self.fitted, self.options.feedthrough
+        data = self.fitted
         starts = [fit.truncation.of_order(order) for fit in self.vector_fits if fit.n_states >= order]
         larger = [other for other in self.models if other > order]
         if larger:  # a refined model, truncated
             starts.append(balance_over_band(self.models[min(larger)], data.s).of_order(order))
         if not starts:  # the data determine fewer states than this order
             starts = [max(self.vector_fits, key=lambda fit: fit.n_states).truncation.of_order(order)]
-        starts = [best_start(starts, data, feedthrough=feedthrough)]
+        starts = [best_start(starts, data)]
         if order - 1 in self.models:
-            starts.append(add_real_pole(self.models[order - 1], data, feedthrough=feedthrough))
+            starts.append(add_real_pole(self.models[order - 1], data))
         # The errors of the two starts do not predict those after the descent, so that both descend.
         ends = [descend(start, data, self.options) for start in starts]
         return min(ends, key=lambda model: data.error(model.response(data.s)))
 
 
-def best_start(starts: list[BlockRealization], data: ScaledResponse, *, feedthrough: bool) -> BlockRealization:
+def best_start(starts: list[BlockRealization], data: ScaledResponse) -> BlockRealization:
     """Return the model with the smallest error, each with its best C and D."""
-    models = [fit_output_matrices(start, data, feedthrough=feedthrough) for start in starts]
+    models = [fit_output_matrices(start, data) for start in starts]
     return min(models, key=lambda model: data.error(model.response(data.s)))
 
 
-def add_real_pole(model: BlockRealization, data: ScaledResponse, *, feedthrough: bool) -> BlockRealization:
+def add_real_pole(model: BlockRealization, data: ScaledResponse) -> BlockRealization:
     """Add a real pole at the best of several places, with the best C and D; vector fits of noisy data miss such models.
 
     The input direction of the pole is that of the largest error at its corner frequency.
@@ -143,4 +139,4 @@ def add_real_pole(model: BlockRealization, data: ScaledResponse, *, feedthrough:
         B = np.vstack([model.B, direction])
         C = np.column_stack([model.C, np.zeros(len(model.C))])
         candidates.append(BlockRealization(A, B, C, model.D, (*model.sizes, 1)))
-    return best_start(candidates, data, feedthrough=feedthrough)
+    return best_start(candidates, data)

@@ -88,10 +88,6 @@ class ModalModel:
         A, B, C = real_block_form(self.poles, self.B, self.C, self.is_pair)
         return A, B, C, self.D + (self.C @ (self.direct_shares[:, None] * self.B)).real
 
-    def first_states(self) -> list[int]:
-        """Return the index of the (first) state of every mode."""
-        return _first_states(self.is_pair)
-
 
 def real_block_form(
     poles: Complex, B: Complex, C: Complex, is_pair: NDArray[np.bool_]
@@ -99,7 +95,7 @@ def real_block_form(
     """Return modes as real A, B and C, with 2×2 blocks [[a, −b], [b, a]] for pairs a ± bj."""
     n = len(poles) + int(is_pair.sum())
     real_A, real_B, real_C = np.zeros((n, n)), np.zeros((n, B.shape[1])), np.zeros((len(C), n))
-    for at, pole, b, c, pair in zip(_first_states(is_pair), poles, B, C.T, is_pair, strict=True):
+    for at, pole, b, c, pair in zip(first_states(is_pair), poles, B, C.T, is_pair, strict=True):
         real_A[at, at], real_B[at], real_C[:, at] = pole.real, b.real, c.real
         if pair:
             real_A[at : at + 2, at : at + 2] = [[pole.real, -pole.imag], [pole.imag, pole.real]]
@@ -114,7 +110,8 @@ def component_mask(is_pair: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return mask
 
 
-def _first_states(is_pair: NDArray[np.bool_]) -> list[int]:
+def first_states(is_pair: NDArray[np.bool_]) -> list[int]:
+    """Return the index of the (first) state of every mode."""
     sizes = 1 + is_pair.astype(np.intp)
     return [int(state) for state in np.cumsum(sizes) - sizes]
 

@@ -36,37 +36,30 @@ class SimulationModel(Protocol):
     @property
     def n_states(self) -> int:
         """Number of states."""
-        ...
 
     @property
     def n_inputs(self) -> int:
         """Number of inputs."""
-        ...
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
-        ...
 
     @property
     def input_names(self) -> tuple[str, ...]:
         """Names of the inputs."""
-        ...
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs."""
-        ...
 
     @property
     def signal_settings(self) -> SignalSettings:
         """Delays, operating point, hold and sample time."""
-        ...
 
     @property
     def simulate(self) -> Callable[..., Solution]:
         """Function that simulates inputs u at times t."""
-        ...
 
 
 class RecordComparison(NamedTuple):
@@ -87,13 +80,6 @@ class _Run(NamedTuple):
     t: Array
     u: Array
     y: Array
-
-
-def fit_percent(
-    model: SimulationModel, u: Any, y: Any, *, t: ArrayLike | None, dt: float | None, from_rest: bool, hold: Hold | None
-) -> Array:
-    """Return the fit of every output, `(p,)`, in percent; arguments are those of `StateSpace.fit`."""
-    return compare_record(model, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold).fits
 
 
 def compare_record(

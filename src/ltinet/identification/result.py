@@ -1,20 +1,22 @@
 """Result of identification: a continuous-time system with its diagnostics.
 
 The covariance of the parameters, residual tests, confidence regions of poles and bands of the responses are computed on
-first use from the data that are kept with the result. `report` writes one HTML page.
+first use from the data that are kept with the result. `report` writes one HTML page, and `IdentificationPlots` is the
+object behind `result.plot`.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.cache import cached_property
+from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
 from ltinet._util.text import format_count, format_path, sanitize
 from ltinet._version import __version__
@@ -36,9 +38,15 @@ from ltinet.identification.uncertainty import (
     pole_uncertainties,
     step_band,
 )
-from ltinet.plotting.identification import IdentificationPlotData, IdentificationPlots
+from ltinet.plotting.channels import Pair
+from ltinet.plotting.frequency_response import draw_measured_response, draw_uncertain_bode
+from ltinet.plotting.identification import draw_correlations, draw_measured, draw_orders, draw_uncertain_poles
 from ltinet.signals.arrays import as_real_array
 from ltinet.state_space import StateSpace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 _MAX_PLOTTED_SAMPLES = 2000  # samples in a figure of a report; empirical: more cannot be distinguished
 
@@ -287,14 +295,9 @@ class IdentificationResult:
         return self.covariance
 
     @property
-    def plot(self) -> IdentificationPlots:
+    def plot(self) -> "IdentificationPlots":
         """Plots: `result.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
-        data = IdentificationPlotData(
-            self.poles, lambda: self.pole_uncertainty() if self.covariance else (), self.diagnostics.compared, self.fit,
-            self.residuals, self.frequency_band, self.system.plot_frequencies, self.candidates, self.singular_values,
-            self.order, self.dt, self.system.output_names, self.system.input_names,
-        )  # fmt: skip
-        return IdentificationPlots(data)
+        return IdentificationPlots(self)
 
     def report(self, path: str | os.PathLike[str], *, title: str = "measured data") -> None:
         """Write an HTML page with fits, poles, warnings, candidate models and five figures; it needs matplotlib.
@@ -357,6 +360,182 @@ class IdentificationResult:
         lines += [f"  note               {note}" for note in self.notes]
         lines += [f"  warning            {warning}" for warning in self.warnings]
         return "\n".join(lines)
+
+
+@final
+@dataclass(frozen=True)
+class IdentificationPlots:
+    """Plots of an identified model; they require matplotlib.
+
+    Parameters
+    ----------
+    result : IdentificationResult
+        Identified system.
+    """
+
+    result: IdentificationResult
+
+    def compare(
+        self,
+        u: Any = None,
+        y: Any = None,
+        *,
+        outputs: Sequence[int | str] | None = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> NDArray[Any]:
+        """Draw measured and simulated outputs with the fit of the model.
+
+        Only the initial states are fitted. Experiments are drawn one after the other, separated by dotted lines. For a
+        model of a frequency response omega and H replace u and y, and a Bode plot is drawn.
+
+        Parameters
+        ----------
+        u, y : array_like, optional
+            Inputs and outputs of other records; by default those of the identification.
+        outputs : sequence of int or str, optional
+            Outputs to draw, by index or name; by default up to ten.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
+        """
+        parts, fits = self.result.diagnostics.compared(u, y), self.result.fit(u, y).tolist()
+        system, dt = self.result.system, self.result.dt
+        if dt is not None:
+            times, measured, modelled, seams = _concatenate_records(parts, dt)
+            return draw_measured(
+                times,
+                measured,
+                modelled,
+                fits=fits,
+                names=system.output_names,
+                outputs=outputs,
+                seams=seams,
+                figure=figure,
+            )
+        omega, H, fitted = (values[parts[0][0] > 0.0] for values in parts[0])
+        pairs = None if outputs is None else [(output, j) for output in outputs for j in range(system.n_inputs)]
+        return draw_measured_response(
+            omega, H, fitted, fits=fits, pairs=pairs, names=system.output_names, input_names=system.input_names,
+            figure=figure,
+        )  # fmt: skip
+
+    def residuals(
+        self,
+        u: Any = None,
+        y: Any = None,
+        *,
+        outputs: Sequence[int | str] | None = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> NDArray[Any]:
+        """Draw correlations of residuals with themselves and with inputs, with 99 % bands.
+
+        Autocorrelations outside the band indicate noise that is not white. Correlations with an input at positive lags
+        indicate unmodelled dynamics, at negative lags a closed loop.
+
+        Parameters
+        ----------
+        u, y : array_like, optional
+            Inputs and outputs of other records; by default those of the identification.
+        outputs : sequence of int or str, optional
+            Outputs to draw, by index or name; by default up to ten.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
+        """
+        tests, system = self.result.residuals(u, y), self.result.system
+        return draw_correlations(
+            tests.lags, tests.autocorrelation, tests.cross_correlation, band=tests.band, names=system.output_names,
+            input_names=system.input_names, outputs=outputs, figure=figure,
+        )  # fmt: skip
+
+    def orders(self, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
+        """Draw singular values, and the errors of models on validation samples by their order.
+
+        Parameters
+        ----------
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
+        """
+        errors: dict[str, dict[int, float]] = {}
+        for model in self.result.candidates:
+            best = errors.setdefault(f"{model.method}, refined" if model.refined else model.method, {})
+            best[model.order] = min(model.error, best.get(model.order, np.inf))
+        return draw_orders(self.result.singular_values, errors, chosen=self.result.order, figure=figure)
+
+    def poles(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the poles in continuous time with their 99 % confidence regions, where these are known.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        result = self.result
+        regions = (
+            [(region.pole, region.covariance) for region in result.pole_uncertainty()] if result.covariance else []
+        )
+        return draw_uncertain_poles(result.poles(), regions, ax=ax)
+
+    def bode(
+        self,
+        omega: ArrayLike | None = None,
+        *,
+        pairs: Sequence[Pair] | None = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> NDArray[Any]:
+        """Draw magnitude and phase of H(jω), without the delay, with 99 % bands.
+
+        Parameters
+        ----------
+        omega : array_like, optional
+            Angular frequencies; by default chosen from poles and zeros, up to half of the sampling frequency.
+        pairs : sequence of tuple, optional
+            Pairs (output, input) by index or name; by default all of them.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
+        """
+        system, dt = self.result.system, self.result.dt
+        if omega is None:
+            omega = system.plot_frequencies()
+            omega = omega if dt is None else omega[omega <= np.pi / dt]
+        band = self.result.frequency_band(omega)
+        return draw_uncertain_bode(
+            omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
+            pairs=pairs, names=system.output_names, input_names=system.input_names, figure=figure,
+        )  # fmt: skip
+
+    def __dir__(self) -> list[str]:
+        return dir_without(self, "result")
+
+
+def _concatenate_records(
+    parts: Sequence[tuple[Array, NDArray[Any], NDArray[Any]]], dt: float
+) -> tuple[Array, Array, Array, list[float]]:
+    """Return times from 0 on, experiments one after the other, separated by NaN, and the times of the separations."""
+    gap = np.full((1, parts[0][1].shape[1]), np.nan)
+    measured = np.concatenate([part for _, values, _ in parts for part in (values, gap)][:-1])
+    modelled = np.concatenate([part for _, _, values in parts for part in (values, gap)][:-1])
+    ends = np.cumsum([len(values) + 1 for _, values, _ in parts])
+    times = np.asarray(dt * np.arange(len(measured)), dtype=np.float64)
+    return times, measured, modelled, [dt * float(end - 1) for end in ends[:-1]]
 
 
 def _report_page(result: IdentificationResult, title: str) -> ReportPage:

@@ -28,7 +28,7 @@ from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet._util.phi_functions import phi_functions
 from ltinet.identification.linear_parameters import DrivenModel, Trend
-from ltinet.identification.modal_model import ModalModel, component_mask, input_factor, log_poles
+from ltinet.identification.modal_model import ModalModel, component_mask, first_states, input_factor, log_poles
 from ltinet.identification.preprocessing import fit_autoregression
 from ltinet.identification.records import Record, n_samples
 from ltinet.identification.sensitivities import (
@@ -417,7 +417,7 @@ def pole_uncertainties(covariance: ParameterCovariance, dt: float | None) -> tup
     model = covariance.model
     meeting = dict(_ambiguous_pairs(model, covariance.matrix, dt))
     uncertainties = []
-    modes = zip(model.first_states(), model.poles.tolist(), model.is_pair.tolist(), strict=True)
+    modes = zip(first_states(model.is_pair), model.poles.tolist(), model.is_pair.tolist(), strict=True)
     for number, (first, pole, pair) in enumerate(modes):
         if dt is None:
             slope, s = 1.0 + 0.0j, complex(pole)
@@ -439,9 +439,9 @@ def _ambiguous_pairs(
 
     A pair a ± bj has μ = a, Δ = −b²; two real poles have μ = (λ₁ + λ₂)/2, Δ = ((λ₁ − λ₂)/2)².
     """
-    first_states = model.first_states()
+    starts = first_states(model.is_pair)
     for number in np.flatnonzero(model.is_pair).tolist():
-        pole, states = model.poles[number], slice(first_states[number], first_states[number] + 2)
+        pole, states = model.poles[number], slice(starts[number], starts[number] + 2)
         slopes = np.array([[1.0, 0.0], [0.0, -2.0 * pole.imag]])
         two = AmbiguousPolePair(
             float(pole.real), float(-(pole.imag**2)), slopes @ covariance[states, states] @ slopes.T, dt
@@ -449,7 +449,7 @@ def _ambiguous_pairs(
         if two.reaches_zero(_AMBIGUITY_LEVEL):
             yield number, two
     for first, second in _nearest_real_pairs(model):
-        at = [first_states[first], first_states[second]]
+        at = [starts[first], starts[second]]
         half = 0.5 * float(model.poles[first].real - model.poles[second].real)
         mean = 0.5 * float(model.poles[first].real + model.poles[second].real)
         slopes = np.array([[0.5, 0.5], [half, -half]])

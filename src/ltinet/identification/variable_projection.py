@@ -37,7 +37,6 @@ _Entries = tuple[NDArray[np.intp], NDArray[np.intp]]
 class DescentOptions:
     """Limits of a descent."""
 
-    feedthrough: bool
     rounds: int
     floor: float
     """Error at which the descent stops."""
@@ -50,7 +49,7 @@ class DescentOptions:
 def descend(model: BlockRealization, data: ScaledResponse, options: DescentOptions) -> BlockRealization:
     """Return the model after the descent, at least as good as with its best C and D, and allowed."""
     if model.n_states == 0:
-        return fit_output_matrices(model, data, feedthrough=options.feedthrough)
+        return fit_output_matrices(model, data)
     model = _pair_real_poles(model)
     if model.D.shape[0] < model.D.shape[1]:
         return _descend_tall(model.dual(), data.dual(), options).dual()
@@ -59,13 +58,13 @@ def descend(model: BlockRealization, data: ScaledResponse, options: DescentOptio
 
 def _descend_tall(model: BlockRealization, data: ScaledResponse, options: DescentOptions) -> BlockRealization:
     """Descend for at least as many outputs as inputs."""
-    model = fit_output_matrices(model, data, feedthrough=options.feedthrough)
+    model = fit_output_matrices(model, data)
     entries = _block_entries(model)
     error, damping, idle = data.error(model.response(data.s)), _FIRST_DAMPING, 0
     for _ in range(options.rounds):
         if error <= options.floor or idle == _MAX_IDLE_ROUNDS:
             break
-        normal, slope, scale = _normal_equations(model, data, entries, feedthrough=options.feedthrough)
+        normal, slope, scale = _normal_equations(model, data, entries)
         before = error
         while damping <= _MAX_DAMPING:
             step = _solve_damped(normal, slope, damping)
@@ -74,7 +73,7 @@ def _descend_tall(model: BlockRealization, data: ScaledResponse, options: Descen
                 A[entries] += step_A
                 candidate = replace(model, A=A, B=model.B + step_B.reshape(model.B.shape))
                 if options.allowed is None or options.allowed(candidate):
-                    candidate = fit_output_matrices(candidate, data, feedthrough=options.feedthrough)
+                    candidate = fit_output_matrices(candidate, data)
                     candidate_error = data.error(candidate.response(data.s))
                     if candidate_error < error:
                         model, error, damping = candidate, candidate_error, max(_DECREASE * damping, _MIN_DAMPING)
@@ -96,9 +95,7 @@ def _solve_damped(normal: Array, slope: Array, damping: float) -> Array | None:
     return step if np.isfinite(step).all() else None
 
 
-def _normal_equations(
-    model: BlockRealization, data: ScaledResponse, entries: _Entries, *, feedthrough: bool
-) -> tuple[Array, Array, Array]:
+def _normal_equations(model: BlockRealization, data: ScaledResponse, entries: _Entries) -> tuple[Array, Array, Array]:
     """Return JᵀJ, Jᵀr and the units of the unknowns that both are in, over all outputs.
 
     With X = (s − A)⁻¹B and Y = C (s − A)⁻¹ the derivatives of H are ∂A_ij: Y_i X_j and ∂B_ij: Y_i e_jᵀ. Of each the
@@ -112,7 +109,7 @@ def _normal_equations(
     for i in range(len(model.C)):
         weights = data.weights[:, i]
         J = stack_real_imag((weights[:, :, None] * _derivatives(X, Y[:, i], entries)).reshape(weights.size, -1))
-        Q = np.linalg.qr(weighted_regressors(X, weights, feedthrough=feedthrough))[0]
+        Q = np.linalg.qr(weighted_regressors(X, weights, feedthrough=data.feedthrough))[0]
         size += np.einsum("ij,ij->j", J, J)
         J -= Q @ (Q.T @ J)
         normal += J.T @ J

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lstsq
 
 from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet.identification.block_realization import (
     BlockRealization,
     fit_residues,
+    least_squares,
     partial_fractions,
     pole_blocks,
     sort_pairs,
@@ -51,11 +51,11 @@ def initial_poles(s: Complex, count: int) -> Complex:
     return sort_pairs(np.concatenate([np.array(real, dtype=complex), upper, upper.conj()]))
 
 
-def relocate_poles(data: ScaledResponse, poles: Complex, *, feedthrough: bool, stable: bool) -> Complex:
+def relocate_poles(data: ScaledResponse, poles: Complex, *, stable: bool) -> Complex:
     """Relocate poles until they settle or move at random; with `stable` unstable ones are reflected."""
     changes: list[float] = []
     for _ in range(_MAX_ROUNDS):
-        moved = _relocation_step(data, poles, feedthrough=feedthrough)
+        moved = _relocation_step(data, poles)
         if stable:
             moved = sort_pairs(-np.abs(moved.real) + 1j * moved.imag)
         changes.append(_distance(moved, poles))
@@ -73,7 +73,7 @@ def _distance(new: Complex, old: Complex) -> float:
     return float(np.max(np.abs(new - old) / np.abs(new).clip(np.finfo(float).tiny), initial=0.0))
 
 
-def _relocation_step(data: ScaledResponse, poles: Complex, *, feedthrough: bool) -> Complex:
+def _relocation_step(data: ScaledResponse, poles: Complex) -> Complex:
     """Return the zeros of σ(s) = d + Σ c̃ᵢ φᵢ(s), where σ H ≈ Σ cᵢ φᵢ + d′ by weighted least squares.
 
     With σ = d + c̃ (s − A)⁻¹ b they are the eigenvalues of A − b c̃/d.
@@ -84,16 +84,14 @@ def _relocation_step(data: ScaledResponse, poles: Complex, *, feedthrough: bool)
     phi = partial_fractions(data.s, poles)
     size = np.linalg.norm(phi, axis=0)
     phi = phi / size
-    equations = _common_equations(data, phi, feedthrough=feedthrough)
+    equations = _common_equations(data, phi)
     n_points = len(data.s)
     # Relaxed: not d = 1, but Σ Re σ = K, with the weight of one mean equation.
     sigma = np.append(phi.real.sum(axis=0), n_points) / n_points
     M = np.vstack([equations, strength * sigma])
     right = np.zeros(len(M))
     right[-1] = strength
-    scale = np.linalg.norm(M, axis=0)
-    scale[scale == 0.0] = 1.0
-    solution = lstsq(M / scale, right, lapack_driver="gelsy", check_finite=False)[0] / scale
+    solution = least_squares(M, right)
     numerator, d = solution[:-1], float(solution[-1])
     if abs(d) < _MIN_CONSTANT * float(np.max(np.abs(solution))):
         d = _MIN_CONSTANT * float(np.max(np.abs(solution))) * (1.0 if d >= 0.0 else -1.0)
@@ -101,11 +99,11 @@ def _relocation_step(data: ScaledResponse, poles: Complex, *, feedthrough: bool)
     return sort_pairs(np.linalg.eigvals(A - np.outer(b, numerator / size / d)).astype(complex))
 
 
-def _common_equations(data: ScaledResponse, phi: Complex, *, feedthrough: bool) -> Array:
+def _common_equations(data: ScaledResponse, phi: Complex) -> Array:
     """Return the equations for the unknowns of σ that remain when those of each channel are eliminated, stacked."""
     K, N = phi.shape
     both: Complex = np.column_stack([phi, np.ones((K, 1))]).astype(np.complex128)
-    local = both if feedthrough else phi
+    local = both if data.feedthrough else phi
     H, weights = data.H.reshape(K, -1).T[:, :, None], data.weights.reshape(K, -1).T[:, :, None]
     shared = stack_real_imag(np.asarray(-weights * H * both, dtype=np.complex128))
     if np.all(weights == weights[:, :1]):  # one factorization eliminates the unknowns of all channels
@@ -175,26 +173,24 @@ class VectorFit:
         return len(self.truncation.singular_values)
 
 
-def compute_vector_fit(
-    data: ScaledResponse, n_poles: int, *, feedthrough: bool, held_out: ScaledResponse | None = None
-) -> VectorFit:
+def compute_vector_fit(data: ScaledResponse, n_poles: int, *, held_out: ScaledResponse | None = None) -> VectorFit:
     """Return the vector fit with `n_poles` poles."""
-    poles = relocate_poles(data, initial_poles(data.s, n_poles), feedthrough=feedthrough, stable=False)
-    model = fit_residues(data, poles, feedthrough=feedthrough)
+    poles = relocate_poles(data, initial_poles(data.s, n_poles), stable=False)
+    model = fit_residues(data, poles)
     error = data.error(model.response(data.s))
     other = error if held_out is None else held_out.error(model.response(held_out.s))
     return VectorFit(n_poles, balance_over_band(model, data.s), error, other)
 
 
 def growing_vector_fits(
-    data: ScaledResponse, held_out: ScaledResponse, *, feedthrough: bool, max_order: int, floor: float
+    data: ScaledResponse, held_out: ScaledResponse, *, max_order: int, floor: float
 ) -> Iterator[VectorFit]:
     """Yield vector fits of growing size until the held-out error no longer decreases, or is below `floor`."""
     smallest, waiting = float("inf"), 0
     for n_poles in _POLE_COUNTS:
         if n_poles > max_order or waiting == _PATIENCE or smallest <= floor:
             return
-        fit = compute_vector_fit(data, n_poles, feedthrough=feedthrough, held_out=held_out)
+        fit = compute_vector_fit(data, n_poles, held_out=held_out)
         waiting = 0 if fit.held_out < _IMPROVEMENT * smallest or smallest > _NO_FIT else waiting + 1
         smallest = min(smallest, fit.held_out)
         yield fit

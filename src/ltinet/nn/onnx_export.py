@@ -4,7 +4,7 @@ A model without feedback, that is networks and static maps in series, becomes on
 that of a single network.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, TypeAlias
 
@@ -106,18 +106,14 @@ def _export_parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPa
         x0 = x0.detach().cpu().numpy() if isinstance(x0, Tensor) else x0
         settings = validate_settings(model.dt, hold=model.hold, dtype=dtype, x0=x0, signals=signals)
         network = model.network if isinstance(model, DelayedNetwork) else model
-        return [NetworkPart(model.to_network()._context, settings, _prepared_network(network))]
+        maps = {"to_user": network.to_user, "from_user": network.from_user}
+        rebuilt = rebuild_network(network.system(), **maps, names=network.names, max_condition=_MAX_SPLIT_CONDITION)
+        in_blocks = SimulationContext(NetworkParts(rebuilt.network, rebuilt.form, rebuilt.blocks))
+        return [NetworkPart(model.to_network()._context, settings, in_blocks)]
     part = _map_part(model)
     if x0 is not None:
         raise InvalidSignalError(f"x0 has an entry for a map, and a {part.kind} has no state; give None there")
     return [part]
-
-
-def _prepared_network(model: LinearNetwork[Any]) -> SimulationContext:
-    """Return the network in the blocks of the model."""
-    maps = {"to_user": model.to_user, "from_user": model.from_user}
-    rebuilt = rebuild_network(model.system(), **maps, names=model.names, max_condition=_MAX_SPLIT_CONDITION)
-    return SimulationContext(NetworkParts(rebuilt.network, rebuilt.form, rebuilt.blocks))
 
 
 def _map_part(model: nn.Module) -> MapPart:
@@ -130,39 +126,28 @@ def _map_part(model: nn.Module) -> MapPart:
         raise InvalidNetworkError(
             "a Triangular has no graph in ONNX; export its linear part: model.to_network().export_onnx(path, dt)"
         )
-    for kind, convert in _MAP_CONVERTERS.items():
-        if type(model) is kind:
-            return MapPart(kind.__name__, convert(model), model.n_inputs, model.n_outputs)
-    raise InvalidNetworkError(
-        f"a {type(model).__name__} cannot be exported to ONNX; give networks and "
-        f"{', '.join(kind.__name__ for kind in _MAP_CONVERTERS)}"
-    )
+    kind = type(model)
+    if kind not in _MAP_TYPES:
+        raise InvalidNetworkError(
+            f"a {kind.__name__} cannot be exported to ONNX; give networks and "
+            f"{', '.join(known.__name__ for known in _MAP_TYPES)}"
+        )
+    return MapPart(kind.__name__, _map_nodes(model), model.n_inputs, model.n_outputs)
 
 
-def _polynomial(model: Any) -> MapNodes:
-    return PolynomialMap(_to_array(model.weights), model.scale)
+_MAP_TYPES = (Polynomial, Spline, MLP, Monotone)
 
 
-def _spline(model: Any) -> MapNodes:
-    return SplineMap(_to_array(model.slope), _to_array(model.weights), model.low, model.high)
-
-
-def _mlp(model: Any) -> MapNodes:
-    return TanhMap(*(_to_array(weights) for weights in (model.line, model.W, model.b, model.V)))
-
-
-def _monotone(model: Any) -> MapNodes:
+def _map_nodes(model: Any) -> MapNodes:
+    if isinstance(model, Polynomial):
+        return PolynomialMap(_to_array(model.weights), model.scale)
+    if isinstance(model, Spline):
+        return SplineMap(_to_array(model.slope), _to_array(model.weights), model.low, model.high)
+    if isinstance(model, MLP):
+        return TanhMap(*(_to_array(weights) for weights in (model.line, model.W, model.b, model.V)))
     at_zero = (model.hat_integrals(model.offset.new_zeros(model.n_inputs)) * model.slopes).sum(-1)
     low, high = np.array(model.low), np.array(model.high)
     return MonotoneMap(_to_array(model.offset - at_zero), _to_array(model.slopes), low, high)
-
-
-_MAP_CONVERTERS: dict[type[nn.Module], Callable[[Any], MapNodes]] = {
-    Polynomial: _polynomial,
-    Spline: _spline,
-    MLP: _mlp,
-    Monotone: _monotone,
-}
 
 
 def _to_array(tensor: Tensor) -> Array:

@@ -1,12 +1,15 @@
 """Optimizers of `fit`: Adam, L-BFGS and Levenberg–Marquardt.
 
+Each optimizer takes one step on some records at a time, and can take smaller steps after a failure, which also discards
+the information of the steps before.
+
 Levenberg–Marquardt takes δ = −(JᵀJ + μ diag JᵀJ)⁻¹ Jᵀ r where it lowers the error and suits models of few parameters;
 J is computed column by column by forward derivatives, several columns at once where there are many.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -33,26 +36,6 @@ def mean_square(residuals: Residuals, records: list[TrainingRecord]) -> float:
             return float(residuals(records).square().mean())
         except SimulationError:
             return math.inf
-
-
-class Optimizer(Protocol):
-    """An optimizer that takes one step on some records at a time."""
-
-    def step(self, records: list[TrainingRecord]) -> float:
-        """Take a step and return the loss before it."""
-        ...
-
-    def reduce_steps(self) -> None:
-        """Take smaller steps from now on, and discard the information of the steps before."""
-        ...
-
-    def state(self) -> dict[str, Tensor]:
-        """Return the tensors from which `restore` continues."""
-        ...
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Continue from the result of `state`."""
-        ...
 
 
 class AdamOptimizer:
@@ -222,6 +205,9 @@ class LevenbergMarquardtOptimizer:
             sizes = [values.numel() for values in start]
             for values, before, change in zip(self._parameters.values(), start, step.split(sizes), strict=True):
                 values.copy_(before + change.view_as(before))
+
+
+Optimizer: TypeAlias = AdamOptimizer | LBFGSOptimizer | LevenbergMarquardtOptimizer
 
 
 class _ResidualModule(nn.Module):

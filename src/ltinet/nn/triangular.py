@@ -30,7 +30,13 @@ from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.packed_system import PackedSystem, TrainableParts, pack_system
 from ltinet.torch.planner import InitialState, ProblemSizes, run_from_initial_state, select_plan
 from ltinet.torch.propagators import TensorSystem, one_step
-from ltinet.torch.validation import DoublePrecisionModule, all_finite, compute_dtype, validate_input
+from ltinet.torch.validation import (
+    DoublePrecisionModule,
+    all_finite,
+    compute_dtype,
+    outside_compiled_graphs,
+    validate_input,
+)
 
 
 class NeuronGroup(NamedTuple):
@@ -315,6 +321,7 @@ class Triangular(DoublePrecisionModule):
         other._modules = {**self._modules, "network": self.network.at(dt)}
         return other
 
+    @outside_compiled_graphs
     def forward(
         self, u: Tensor, *, state: Tensor | None = None, x0: Tensor | None = None, return_state: bool = False
     ) -> Any:
@@ -343,10 +350,16 @@ class Triangular(DoublePrecisionModule):
         SimulationError
             An activation overflows.
         """
-        if torch.compiler.is_compiling():  # a graph break, as in `LinearNetwork.forward`
-            run: Any = torch.compiler.disable(self._run_samples)
-            return run(u, state, x0, return_state)
-        return self._run_samples(u, state, x0, return_state)
+        network = self.network
+        u = validate_input(u, n_inputs=self.n_inputs, device=network.B.device)
+        batch, steps = tuple(u.shape[:-2]), u.shape[-2]
+        with torch.autocast(u.device.type, enabled=False):
+            samples = u.to(compute_dtype(u.dtype)).reshape(-1, steps, self.n_inputs)
+            initial = network.initial_state(batch, state, x0)
+            driven, signals = self._solve_neurons(samples, initial)
+            y, end = self._run(driven, signals, initial, with_end=return_state)
+        y = y.reshape(*batch, steps, self.n_outputs).to(u.dtype)
+        return (y, end.reshape(*batch, network.n_states)) if return_state and end is not None else y
 
     def step(self, u: Tensor, state: Tensor | None = None, *, x0: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the model on one sample.
@@ -380,18 +393,6 @@ class Triangular(DoublePrecisionModule):
             The network.
         """
         return self.network.to_network()
-
-    def _run_samples(self, u: Tensor, state: Tensor | None, x0: Tensor | None, return_state: bool) -> Any:
-        network = self.network
-        u = validate_input(u, n_inputs=self.n_inputs, device=network.B.device)
-        batch, steps = tuple(u.shape[:-2]), u.shape[-2]
-        with torch.autocast(u.device.type, enabled=False):
-            samples = u.to(compute_dtype(u.dtype)).reshape(-1, steps, self.n_inputs)
-            initial = network.initial_state(batch, state, x0)
-            driven, signals = self._solve_neurons(samples, initial)
-            y, end = self._run(driven, signals, initial, with_end=return_state)
-        y = y.reshape(*batch, steps, self.n_outputs).to(u.dtype)
-        return (y, end.reshape(*batch, network.n_states)) if return_state and end is not None else y
 
     def _solve_neurons(self, u: Tensor, initial: InitialState) -> tuple[TensorSystem, Tensor]:
         """Solve the neurons level by level, from the last of each layer.
@@ -436,16 +437,7 @@ class Triangular(DoublePrecisionModule):
     ) -> tuple[Tensor, Tensor | None]:
         network, growth = self.network, self.network.growth
         step = one_step(system, network.dt, linear=network.hold == "linear")
-        sizes = ProblemSizes(
-            batch=u.shape[0],
-            steps=u.shape[1],
-            n_states=network.n_states,
-            n_inputs=u.shape[2],
-            n_outputs=system.C.shape[-2],
-            growth=max(growth, 0.0) * network.dt * u.shape[1],
-            on_gpu=u.is_cuda,
-            bytes_per_number=u.element_size(),
-        )
+        sizes = ProblemSizes.of(u, n_states=network.n_states, n_outputs=system.C.shape[-2], growth=growth * network.dt)
         return run_from_initial_state(step, u, initial, select_plan(sizes), growth=growth, with_end=with_end)
 
     @property

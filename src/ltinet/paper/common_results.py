@@ -5,13 +5,15 @@ their errors.
 """
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import ltinet
 from ltinet.paper.comparison import NOT_PRINTED, ComparedNumber
-from ltinet.paper.forward_passes import SAMPLE_TIMES, ForwardPasses
+from ltinet.paper.forward_passes import SAMPLE_TIMES, ForwardPass, ForwardPasses
 from ltinet.paper.report import FigureRecipe
 from ltinet.plotting import (
     draw_comparison,
@@ -41,75 +43,75 @@ def accuracy_numbers(
     """Return the errors of all passes; `orders` is the gain of Algorithm A.1 in the paper, `within` its limits."""
     error = "largest error against the exact engine"
     solved = passes.algorithm_3.n_layers_solved, passes.algorithm_a1.n_layers_solved
+    gain = "orders of magnitude by which Algorithm A.1 is better than Algorithm 3"
+
+    def number(name: str, meaning: str, here: float, **options: Any) -> ComparedNumber:
+        return ComparedNumber(f"{example}.{name}", meaning, here=here, **options)
+
+    def ratio(name: str, label: str, run: ForwardPass) -> ComparedNumber:
+        meaning = f"{label}: bound of the largest error over that error"
+        limits = {"low": MIN_BOUND_RATIO, "high": MAX_BOUND_RATIO}
+        return number(f"bound_over_error_{name}", meaning, run.bound / run.error, **limits)
+
     return (
-        ComparedNumber(
-            f"{example}.exact_against_lsim",
-            "exact engine against lsim, relative to the largest output",
-            here=passes.exact_against_lsim,
-            high=LSIM_AGREEMENT,
+        number(
+            "exact_against_lsim", "exact engine against lsim, relative to the largest output",
+            passes.exact_against_lsim, high=LSIM_AGREEMENT,
         ),
-        ComparedNumber(
-            f"{example}.error_algorithm_3",
-            f"Algorithm 3 as in the paper, across the knots of the input: {error}",
-            here=passes.algorithm_3.error,
+        number(
+            "error_algorithm_3", f"Algorithm 3 as in the paper, across the knots of the input: {error}",
+            passes.algorithm_3.error,
         ),
-        ComparedNumber(
-            f"{example}.error_algorithm_3_from_knot_to_knot",
-            f"Algorithm 3, restarted at the knots: {error}",
-            here=passes.algorithm_3_from_knot_to_knot.error,
+        number(
+            "error_algorithm_3_from_knot_to_knot", f"Algorithm 3, restarted at the knots: {error}",
+            passes.algorithm_3_from_knot_to_knot.error,
         ),
-        ComparedNumber(f"{example}.error_algorithm_a1", f"Algorithm A.1: {error}", here=passes.algorithm_a1.error),
-        ComparedNumber(
-            f"{example}.orders_gained",
-            "orders of magnitude by which Algorithm A.1 is better than Algorithm 3 as in the paper",
-            here=passes.orders_gained,
-            paper=orders,
-            low=within[0],
-            high=within[1],
+        number("error_algorithm_a1", f"Algorithm A.1: {error}", passes.algorithm_a1.error),
+        number(
+            "orders_gained", f"{gain} as in the paper",
+            passes.orders_gained, paper=orders, low=within[0], high=within[1],
             note="" if solved[0] == solved[1] else f"Of {solved[0]} layers in Algorithm 3 and {solved[1]} in A.1.",
         ),
-        ComparedNumber(
-            f"{example}.orders_gained_by_intervals",
-            "orders of magnitude by which Algorithm A.1 is better than Algorithm 3 restarted at the knots",
-            here=passes.orders_gained_by_intervals,
+        number(
+            "orders_gained_by_intervals", f"{gain} restarted at the knots", passes.orders_gained_by_intervals,
             note="The gain of short intervals alone; the rest of the gain comes from restarting at the knots.",
         ),
-        *(
-            ComparedNumber(
-                f"{example}.bound_over_error_{name}",
-                f"{label}: bound of the largest error over that error",
-                here=run.bound / run.error,
-                low=MIN_BOUND_RATIO,
-                high=MAX_BOUND_RATIO,
-            )
-            for name, label, run in (
-                ("algorithm_3", "Algorithm 3 as in the paper", passes.algorithm_3),
-                ("algorithm_a1", "Algorithm A.1", passes.algorithm_a1),
-            )
-        ),
-    )
+        ratio("algorithm_3", "Algorithm 3 as in the paper", passes.algorithm_3),
+        ratio("algorithm_a1", "Algorithm A.1", passes.algorithm_a1),
+    )  # fmt: skip
 
 
 SNAPSHOT_TIMES = (0.2, 0.5, 1.0, 1.5, 2.0)
 """Five times as in the paper, which does not print them: the input acts between 0.1 and 0.3, then heat spreads."""
 
 
-def draw_network_spectrum(net: ltinet.DynamicNetwork) -> "Figure":
-    """Draw the eigenvalues in the colors of their layers."""
-    figure = new_figure(6.4, 4.2)
-    net.plot.spectrum(ax=figure.subplots())
+def draw_single_plot(draw: Callable[..., Any], *, size: tuple[float, float] = (6.4, 4.2)) -> "Figure":
+    """Return a figure of a size in inches with what `draw(ax=axes)` draws."""
+    figure = new_figure(*size)
+    draw(ax=figure.subplots())
     return figure
 
 
-def draw_network(net: ltinet.DynamicNetwork) -> "Figure":
-    """Draw the architecture of a network."""
-    figure = new_figure(8.4, 5.4)
-    net.plot.architecture(ax=figure.subplots())
-    return figure
+def spectrum_figure(net: ltinet.DynamicNetwork, caption: str, text: str) -> FigureRecipe:
+    """Return the recipe of a figure with the eigenvalues in the colors of their layers."""
+    return FigureRecipe("spectrum", caption, text, lambda: draw_single_plot(net.plot.spectrum))
 
 
-def draw_fields(passes: ForwardPasses) -> "Figure":
-    """Draw snapshots of the paper's two algorithms, the exact engine and lsim, and the differences from lsim."""
+def architecture_figure(net: ltinet.DynamicNetwork, caption: str, text: str) -> FigureRecipe:
+    """Return the recipe of a figure with the architecture of a network."""
+    return FigureRecipe("architecture", caption, text, lambda: draw_single_plot(net.plot.architecture, size=(8.4, 5.4)))
+
+
+def snapshots_figure(passes: ForwardPasses, text: str) -> FigureRecipe:
+    """Return the recipe of snapshots of the paper's two algorithms, the exact engine and lsim, with differences."""
+    return FigureRecipe(
+        "snapshots", "The temperature at five times by Algorithm 3 as in the paper, Algorithm A.1, the exact "
+        "engine and lsim, and the absolute difference of each from lsim, on different scales.",
+        text, lambda: _draw_fields(passes),
+    )  # fmt: skip
+
+
+def _draw_fields(passes: ForwardPasses) -> "Figure":
     at = np.searchsorted(SAMPLE_TIMES, np.array(SNAPSHOT_TIMES) - 1e-9)  # 0.1 has no exact binary form
     side = round(passes.exact.shape[1] ** 0.5)
     solutions = {
@@ -148,11 +150,14 @@ def draw_outputs_and_errors(passes: ForwardPasses) -> "Figure":
     return figure
 
 
-def draw_layer_evaluations(passes: ForwardPasses, evaluations_full: int) -> "Figure":
-    """Draw the evaluations of each layer by Algorithm 3, and those of the full system as a line."""
-    figure = new_figure(6.4, 4.2)
-    draw_evaluations_per_layer(passes.algorithm_3.evaluations, full_system=evaluations_full, ax=figure.subplots())
-    return figure
+def layer_evaluations_figure(passes: ForwardPasses, evaluations_full: int, text: str) -> FigureRecipe:
+    """Return the recipe of a figure with the evaluations of each layer, and those of the full system as a line."""
+    draw = partial(draw_evaluations_per_layer, passes.algorithm_3.evaluations, full_system=evaluations_full)
+    return FigureRecipe(
+        "evaluations", "Function evaluations of each layer by Algorithm 3 as in the paper, averaged over its "
+        "neurons; colors as in the figure of eigenvalues.",
+        text, lambda: draw_single_plot(draw),
+    )  # fmt: skip
 
 
 def bounds_figure(passes: ForwardPasses) -> FigureRecipe:

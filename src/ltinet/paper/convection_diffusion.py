@@ -13,11 +13,11 @@ from ltinet._util.progress import ProgressCallback
 from ltinet.paper.common_results import (
     LSIM_AGREEMENT,
     accuracy_numbers,
+    architecture_figure,
     bounds_figure,
-    draw_fields,
-    draw_layer_evaluations,
-    draw_network,
-    draw_network_spectrum,
+    layer_evaluations_figure,
+    snapshots_figure,
+    spectrum_figure,
 )
 from ltinet.paper.comparison import ComparedNumber, compare_exactly
 from ltinet.paper.forward_passes import (
@@ -133,30 +133,23 @@ def _numbers(result: ConvectionDiffusion) -> tuple[ComparedNumber, ...]:
 def _figures(result: ConvectionDiffusion) -> tuple[FigureRecipe, ...]:
     net = result.net
     return (
-        FigureRecipe(
-            "spectrum", "Eigenvalues in the colors of their layers.",
+        spectrum_figure(
+            net, "Eigenvalues in the colors of their layers.",
             "Real and complex eigenvalues with real parts from 0 downwards.",
-            lambda: draw_network_spectrum(net),
         ),
-        FigureRecipe(
-            "evaluations", "Function evaluations of each layer by Algorithm 3 as in the paper, averaged over its "
-            "neurons; colors as in the figure of eigenvalues.",
+        layer_evaluations_figure(
+            result.passes, result.evaluations_full,
             f"Bars for {len(result.passes.algorithm_3.mean_evaluations)} of {net.n_layers} layers, and a line for the "
             f"full system at {result.evaluations_full}.",
-            lambda: draw_layer_evaluations(result.passes, result.evaluations_full),
         ),
-        FigureRecipe(
-            "architecture", "The network: the first layer has forty neurons, which are not connected, the others one "
-            "each.",
+        architecture_figure(
+            net, "The network: the first layer has forty neurons, which are not connected, the others one each.",
             "A row of forty solid balls, and below it a grid of solid and yin-yang balls.",
-            lambda: draw_network(net),
         ),
-        FigureRecipe(
-            "snapshots", "The temperature at five times by Algorithm 3 as in the paper, Algorithm A.1, the exact "
-            "engine and lsim, and the absolute difference of each from lsim, on different scales.",
+        snapshots_figure(
+            result.passes,
             "A warm spot in the middle that spreads and drifts to the right; below it errors, smallest for the exact "
             "engine.",
-            lambda: draw_fields(result.passes),
         ),
         bounds_figure(result.passes),
     )  # fmt: skip

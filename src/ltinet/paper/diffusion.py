@@ -7,7 +7,7 @@ random.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ import ltinet
 from ltinet._util.progress import ProgressCallback
 from ltinet.paper.common_results import (
     accuracy_numbers,
+    architecture_figure,
     bounds_figure,
-    draw_fields,
-    draw_network,
-    draw_network_spectrum,
+    draw_single_plot,
+    snapshots_figure,
+    spectrum_figure,
 )
 from ltinet.paper.comparison import ComparedNumber, compare_exactly
 from ltinet.paper.forward_passes import (
@@ -30,10 +31,7 @@ from ltinet.paper.forward_passes import (
     run_all_methods,
 )
 from ltinet.paper.report import FigureRecipe, ReportSection
-from ltinet.plotting import draw_evaluations_per_neuron, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ltinet.plotting import draw_evaluations_per_neuron
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,39 +172,27 @@ def _evaluation_count(key: str, meaning: str, *, here: int, paper: int) -> Compa
 
 def _figures(result: Diffusion) -> tuple[FigureRecipe, ...]:
     net = result.net
+    evaluations, full = result.passes.algorithm_3.evaluations, result.evaluations_full
+    draw_evaluations = partial(draw_evaluations_per_neuron, evaluations, full_system=full)
     fewest, most = result.passes.algorithm_3.least_evaluations, result.passes.algorithm_3.most_evaluations
     return (
-        FigureRecipe(
-            "spectrum", "Eigenvalues of the state matrix, in the order and the colors of the layers.",
+        spectrum_figure(
+            net, "Eigenvalues of the state matrix, in the order and the colors of the layers.",
             f"{net.n_layers} real eigenvalues from {math.floor(10 * result.eigenvalues.min()) / 10:g} to 0, one for "
             "each layer.",
-            lambda: draw_network_spectrum(net),
         ),
         FigureRecipe(
             "evaluations", "Evaluations of the right-hand side of each neuron by Algorithm 3 as in the paper; colors "
             "as in the figure of eigenvalues.",
-            f"Points between {fewest} and {most} evaluations, and a line for the full system at "
-            f"{result.evaluations_full}.",
-            lambda: _draw_evaluations(result),
+            f"Points between {fewest} and {most} evaluations, and a line for the full system at {full}.",
+            lambda: draw_single_plot(draw_evaluations),
         ),
-        FigureRecipe(
-            "architecture", "The network: every layer has one first-order neuron.",
+        architecture_figure(
+            net, "The network: every layer has one first-order neuron.",
             f"{net.n_layers} solid balls between inputs and outputs, not connected with each other.",
-            lambda: draw_network(net),
         ),
-        FigureRecipe(
-            "snapshots", "The temperature at five times by Algorithm 3 as in the paper, Algorithm A.1, the exact "
-            "engine and lsim, and the absolute difference of each from lsim, on different scales.",
-            "A warm spot in the middle that spreads; below it errors, smallest for the exact engine.",
-            lambda: draw_fields(result.passes),
+        snapshots_figure(
+            result.passes, "A warm spot in the middle that spreads; below it errors, smallest for the exact engine."
         ),
         bounds_figure(result.passes),
     )  # fmt: skip
-
-
-def _draw_evaluations(result: Diffusion) -> "Figure":
-    figure = new_figure(6.4, 4.2)
-    draw_evaluations_per_neuron(
-        result.passes.algorithm_3.evaluations, full_system=result.evaluations_full, ax=figure.subplots()
-    )
-    return figure

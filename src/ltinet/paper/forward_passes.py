@@ -32,9 +32,9 @@ def heat_pulse(*, points: int = 20, length: float = 10.0) -> Array:
     return u
 
 
-def sine_inputs(n_inputs: int = 10) -> Array:
-    """Return sin(i t / 2) for i = 1…n_inputs, `(101, n_inputs)`."""
-    return np.asarray(np.sin(np.outer(SAMPLE_TIMES, np.arange(1, n_inputs + 1)) / 2.0))
+def sine_inputs() -> Array:
+    """Return sin(i t / 2) for i = 1…10, `(101, 10)`."""
+    return np.asarray(np.sin(np.outer(SAMPLE_TIMES, np.arange(1, 11)) / 2.0))
 
 
 KMEANS_SEED = 0

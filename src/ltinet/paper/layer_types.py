@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,11 +19,12 @@ import ltinet
 from ltinet._util.progress import ProgressCallback
 from ltinet.paper.common_results import (
     accuracy_numbers,
+    architecture_figure,
     bounds_figure,
-    draw_layer_evaluations,
-    draw_network,
-    draw_network_spectrum,
     draw_outputs_and_errors,
+    draw_single_plot,
+    layer_evaluations_figure,
+    spectrum_figure,
 )
 from ltinet.paper.comparison import ComparedNumber, compare_exactly
 from ltinet.paper.forward_passes import (
@@ -150,32 +152,30 @@ def _figures(result: LayerTypes) -> tuple[FigureRecipe, ...]:
     means = result.passes.algorithm_3.mean_evaluations
     kinds = ", ".join(f"{layer.n_first_order} + {layer.n_second_order}" for layer in net.layers)
     return (
-        FigureRecipe(
-            "spectrum", "Eigenvalues in the colors of their clusters.",
+        spectrum_figure(
+            net, "Eigenvalues in the colors of their clusters.",
             "Six groups of points: two on the real axis, two pairs of groups off it, two across it.",
-            lambda: draw_network_spectrum(net),
         ),
         FigureRecipe(
             "close-up", "The six clusters in the upper half plane: every point is a real eigenvalue or a pair.",
             "Six panels: even rows of points on the real axis, discs of points off it, and both together.",
             lambda: _draw_close_up(result),
         ),
-        FigureRecipe(
-            "architecture", "The network: solid balls are first-order neurons, yin-yang balls second-order ones; "
+        architecture_figure(
+            net, "The network: solid balls are first-order neurons, yin-yang balls second-order ones; "
             "colors as in the figure of eigenvalues.",
             f"Six rows of neurons; first-order + second-order: {kinds}.",
-            lambda: draw_network(net),
         ),
-        FigureRecipe(
-            "evaluations", "Function evaluations of each layer by Algorithm 3 as in the paper, averaged over its "
-            "neurons; colors as in the figure of eigenvalues.",
+        layer_evaluations_figure(
+            result.passes, result.evaluations_full,
             "Bars for six layers: " + ", ".join(f"{mean:.0f}" for mean in means) + ".",
-            lambda: draw_layer_evaluations(result.passes, result.evaluations_full),
         ),
         FigureRecipe(
             "condition", "Condition number of T against the number of K-means clusters.",
             "From left to right: " + ", ".join(f"{condition:.3g}" for condition in result.conditions.values()) + ".",
-            lambda: _draw_condition(result),
+            lambda: draw_single_plot(
+                partial(draw_condition, list(result.conditions.items()), chosen=result.net.n_layers)
+            ),
         ),
         FigureRecipe(
             "outputs", "Outputs, absolute and relative errors against lsim, by Algorithm 3 as in the paper, Algorithm "
@@ -199,10 +199,4 @@ def _draw_close_up(result: LayerTypes) -> "Figure":
         axes.locator_params(nbins=5)
     figure.supxlabel("real part (1/time)", fontsize="medium")
     figure.supylabel("imaginary part (1/time)", fontsize="medium")
-    return figure
-
-
-def _draw_condition(result: LayerTypes) -> "Figure":
-    figure = new_figure(6.4, 4.2)
-    draw_condition(list(result.conditions.items()), chosen=result.net.n_layers, ax=figure.subplots())
     return figure

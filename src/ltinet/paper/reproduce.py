@@ -6,7 +6,6 @@ run), and written as figures, numbers and one page.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -107,7 +106,10 @@ def reproduce(names: Sequence[str], *, out: Path, quick: bool) -> Path:
     folder = OutputFolder.ready(out)
     # Processes use all cores; additional BLAS threads would compete with them.
     with threadpool_limits(limits=1, user_api="blas"), progress_bar(_PROGRESS_STEPS * len(examples)) as progress:
-        outputs = (_run_in_parallel if quick else _run_sequentially)(examples, folder, progress)
+        if quick:
+            outputs = _run_in_parallel(examples, folder, progress)
+        else:  # one after the other, the layers of each network in parallel processes
+            outputs = [_compute_and_draw(name, folder, full=True, progress=progress) for name in examples]
     seconds = {output.section.name: output.seconds for output in outputs}
     figures = {name: figure for output in outputs for name, figure in output.figures.items()}
     sections = [output.section for output in outputs]
@@ -120,19 +122,6 @@ class _ExampleOutput:
     section: ReportSection
     figures: dict[str, SavedFigure]
     seconds: float
-
-
-def _run_sequentially(
-    examples: Collection[str], folder: OutputFolder, progress: ProgressCallback
-) -> list[_ExampleOutput]:
-    """Run the examples one after the other, the layers of each network in parallel processes."""
-    return [
-        _compute_and_draw(name, folder, full=True, progress=partial(_report_step, progress, name)) for name in examples
-    ]
-
-
-def _report_step(progress: ProgressCallback, name: str, step: str) -> None:
-    progress(f"{name}: {step}")
 
 
 def _run_in_parallel(
@@ -156,14 +145,17 @@ def _compute_and_draw(name: str, folder: OutputFolder, *, full: bool, progress: 
     """Compute an example, draw its figures and save them."""
     import joblib
 
+    def report_step(step: str) -> None:
+        progress(f"{name}: {step}")
+
     example, start_time = EXAMPLES[name], perf_counter()
     with joblib.parallel_config(backend="loky" if full else "sequential"):
-        result = example.compute(SolverEffort() if full else example.quick, progress=progress)
+        result = example.compute(SolverEffort() if full else example.quick, progress=report_step)
         section = example.report_section(result)
     seconds = round(perf_counter() - start_time, 1)
     if full:  # the stored values are those of full runs
         section = replace(section, numbers=tuple(map(add_rounding_band, section.numbers)))
-    progress("figures")
+    report_step("figures")
     figures = {
         f"{name}_{picture.name}": folder.save_picture(picture, example=name, as_svg=full)
         for picture in section.pictures

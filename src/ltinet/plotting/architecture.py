@@ -39,7 +39,7 @@ def add_neuron_glyphs(
     from matplotlib.path import Path
 
     ball, teardrop = Path.unit_circle(), _teardrop()
-    lower_eye, upper_eye = _circle(0.0, -0.5, _EYE), _circle(0.0, 0.5, _EYE)
+    lower_eye, upper_eye = Path.circle((0.0, -0.5), _EYE), Path.circle((0.0, 0.5), _EYE)
     discs, dark, dark_colours, light = [], [], [], []
     faces = []
     for (x, y), is_second, colour in zip(positions, second_order, colours, strict=True):
@@ -66,12 +66,6 @@ def _teardrop() -> "Path":
     curves = [Path.CURVE4] * (len(outside) - 1)
     codes = [Path.MOVETO, *curves, Path.LINETO, *[Path.CURVE4] * (len(lower) - 1), Path.LINETO, *curves]
     return Path(np.vstack([outside, lower, upper]), codes)
-
-
-def _circle(x: float, y: float, radius: float) -> "Path":
-    from matplotlib.path import Path
-
-    return Path.circle((x, y), radius)
 
 
 def _translated_path(path: "Path", x: float, y: float) -> "Path":
@@ -305,7 +299,13 @@ def draw_architecture(network: PlottableNetwork, *, ax: "Axes | None" = None) ->
             shown = {ball.neuron: ball.x for ball in band.balls}
             edges = [edge for edge in network.layers[band.layer].edges if shown.keys() >= set(edge)]
             _draw_connections(axes, edges, shown, band=band, colour=colours[band.layer])
-    _draw_neurons(axes, network, arrangement, colours)
+    balls = [ball for band in arrangement.bands for ball in band.balls]
+    add_neuron_glyphs(
+        axes,
+        [(ball.x, ball.y) for ball in balls],
+        second_order=[bool(network.layers[ball.layer].is_second_order[ball.neuron]) for ball in balls],
+        colours=[colours[ball.layer] for ball in balls],
+    )
     _draw_ends(axes, network, arrangement, has_path=has_path, font=font)
     center = (arrangement.width / 2.0, 0.5 * _KEY - below)
     _draw_key(axes, network, center, ramp=colours if arrangement.is_condensed else (), font=font, scale=scale)
@@ -367,13 +367,6 @@ def _draw_connections(
         PathCollection(curves, facecolors="none", edgecolors=colour, linewidths=0.7, alpha=strength, zorder=2)
     )
     axes.add_collection(PolyCollection(heads, facecolors=colour, edgecolors="none", zorder=2))
-
-
-def _draw_neurons(axes: "Axes", network: PlottableNetwork, arrangement: Arrangement, colours: Sequence[str]) -> None:
-    balls = [ball for band in arrangement.bands for ball in band.balls]
-    second = [bool(network.layers[ball.layer].is_second_order[ball.neuron]) for ball in balls]
-    positions = [(ball.x, ball.y) for ball in balls]
-    add_neuron_glyphs(axes, positions, second_order=second, colours=[colours[ball.layer] for ball in balls])
 
 
 def _draw_ends(

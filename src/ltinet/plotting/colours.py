@@ -11,7 +11,6 @@ white: they can be distinguished with any kind of colour vision. Dashes are the 
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +35,11 @@ def layer_colours(n_layers: int) -> tuple[str, ...]:
     """Return the colors of all layers of a network."""
     if n_layers <= len(LAYER_COLOURS):
         return LAYER_COLOURS[:n_layers]
-    return _sample_colour_map("viridis", np.linspace(0.0, _VIRIDIS_END, n_layers))
+    import matplotlib
+    from matplotlib.colors import to_hex
+
+    points = np.linspace(0.0, _VIRIDIS_END, n_layers)
+    return tuple(to_hex(colour) for colour in matplotlib.colormaps["viridis"](points))
 
 
 def layer_marker(index: int, *, n_layers: int) -> str:
@@ -77,10 +80,3 @@ def add_side_legend(axes: "Axes", handles: list[Any], *, title: str) -> None:
         handles=handles, title=title, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize="small",
         title_fontsize="small", handlelength=1.8, borderaxespad=0.4,
     )  # fmt: skip
-
-
-def _sample_colour_map(name: str, points: NDArray[np.float64]) -> tuple[str, ...]:
-    import matplotlib
-    from matplotlib.colors import to_hex
-
-    return tuple(to_hex(colour) for colour in matplotlib.colormaps[name](points))

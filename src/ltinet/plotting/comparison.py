@@ -127,17 +127,19 @@ def draw_snapshots(
     solution, with a colour bar of its own. `extent` is (left, right, bottom, top) in the units of the grid.
     `quantity` is the label of the colors, `axis_names` are those of the grid.
     """
-    moments = _validate_times(times)
+    moments = np.asarray(times, dtype=np.float64)
+    if moments.ndim != 1 or len(moments) == 0:
+        raise PlottingError(f"times must be a list of at least one time, got shape {moments.shape}")
     fields = {name: _validate_field(name, field, len(moments)) for name, field in solutions.items()}
     if not fields:
         raise PlottingError('solutions is empty; give at least one, such as {"network": fields}')
     errors: dict[str, Fields] = {}
     if reference is not None:
         expected = _validate_field(reference_name, reference, len(moments))
-        errors = {
-            f"|error|\n{name}": np.abs(field - expected)
-            for name, field in _require_same_shape(fields, expected).items()
-        }
+        for name, field in fields.items():
+            if field.shape != expected.shape:
+                raise PlottingError(f"{name!r} has shape {field.shape} but the reference {expected.shape}")
+        errors = {f"|error|\n{name}": np.abs(field - expected) for name, field in fields.items()}
         fields = {**fields, reference_name: expected}
     n_rows = len(fields) + len(errors)
     canvas = get_figure(figure, width=1.6 * len(moments) + 1.4, height=1.6 * n_rows + 0.5)
@@ -162,13 +164,6 @@ def draw_snapshots(
     return np.asarray(panels)
 
 
-def _validate_times(times: ArrayLike) -> Fields:
-    moments = np.asarray(times, dtype=np.float64)
-    if moments.ndim != 1 or len(moments) == 0:
-        raise PlottingError(f"times must be a list of at least one time, got shape {moments.shape}")
-    return moments
-
-
 def _validate_field(name: str, field: ArrayLike, n_times: int) -> Fields:
     values = np.asarray(field, dtype=np.float64)
     if values.ndim != 3 or len(values) != n_times or values.size == 0:
@@ -176,13 +171,6 @@ def _validate_field(name: str, field: ArrayLike, n_times: int) -> Fields:
     if not np.all(np.isfinite(values)):
         raise PlottingError(f"{name!r} must be finite everywhere; replace NaN and infinity")
     return values
-
-
-def _require_same_shape(fields: Mapping[str, Fields], expected: Fields) -> Mapping[str, Fields]:
-    for name, field in fields.items():
-        if field.shape != expected.shape:
-            raise PlottingError(f"{name!r} has shape {field.shape} but the reference {expected.shape}")
-    return fields
 
 
 def _draw_row(
@@ -258,19 +246,15 @@ def draw_errors_and_bounds(
     add_side_legend(axes, handles, title="")
     axes.margins(x=0.01)
     add_grid(axes, axis="y")
-    _set_lower_limit(axes, [error for error, _ in pairs.values()])
+    errors = [error[error > 0.0] for error, _ in pairs.values()]
+    lows = [0.3 * float(np.quantile(error, _HIDDEN_SHARE)) for error in errors if len(error)]
+    if lows and min(lows) > axes.get_ylim()[0]:
+        axes.set_ylim(bottom=min(lows))
     return axes
 
 
 def _positive_or_nan(values: Array) -> Array:
     return np.where(values > 0.0, values, np.nan)
-
-
-def _set_lower_limit(axes: "Axes", errors: Sequence[Array]) -> None:
-    """Set the lower end of the axis below all but the smallest errors of each run."""
-    lows = [float(np.quantile(error[error > 0.0], _HIDDEN_SHARE)) for error in errors if np.any(error > 0.0)]
-    if lows and 0.3 * min(lows) > axes.get_ylim()[0]:
-        axes.set_ylim(bottom=0.3 * min(lows))
 
 
 def draw_learning_curve(

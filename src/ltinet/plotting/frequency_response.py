@@ -72,7 +72,11 @@ def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, selection: Pair
     axes.set_xscale("log")
     axes.set_ylabel("magnitude (dB)")
     add_grid(axes)
-    lines = [_decibels(H[:, output, input]) for output, input in selection.chosen]
+    lines = []
+    for output, input in selection.chosen:
+        values = H[:, output, input]
+        known = _is_significant(values)
+        lines.append(np.where(known, 20.0 * np.log10(np.where(known, np.abs(values), 1.0)), np.nan))
     if not any(np.any(np.isfinite(line)) for line in lines):
         draw_placeholder(axes, "zero everywhere")
         return
@@ -111,11 +115,6 @@ def unwrapped_phase(H: Complex, delay_angles: Array | float = 0.0) -> Array:
     ):  # rounding decides between 180 and −180 for negative real numbers
         phase -= 360.0
     return phase
-
-
-def _decibels(H: Complex) -> Array:
-    significant = _is_significant(H)
-    return np.where(significant, 20.0 * np.log10(np.where(significant, np.abs(H), 1.0)), np.nan)
 
 
 def _is_significant(H: Complex) -> NDArray[np.bool_]:

@@ -2,24 +2,20 @@
 
 Confidence regions are those of a normal distribution at 99 %: ±2.576 standard deviations for a real pole, and for a
 complex pair the ellipse zᵀ P⁻¹ z ≤ 9.210, the 99 % quantile of χ² with two degrees of freedom, where P is the
-covariance of real and imaginary part. `IdentificationPlotData` holds the callables that compute what a drawing needs
-when it is drawn, and `IdentificationPlots` is the object behind `result.plot`.
+covariance of real and imaginary part.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array
 from ltinet.errors import PlottingError
-from ltinet.plotting.channels import ChannelLabels, Pair
+from ltinet.plotting.channels import ChannelLabels
 from ltinet.plotting.colours import LAYER_MARKERS, LINE_COLOURS
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_figure, use_integer_ticks
-from ltinet.plotting.frequency_response import draw_measured_response, draw_uncertain_bode
 from ltinet.plotting.layers import draw_spectrum
 from ltinet.plotting.time_response import select_outputs, validate_outputs
 
@@ -253,16 +249,12 @@ def draw_uncertain_poles(
                       edgecolor=LINE_COLOURS[1], linewidth=1.6, zorder=3)  # fmt: skip
     if not is_real:
         add_grid(axes)
-    _enforce_min_width(axes, _MIN_RELATIVE_WIDTH * float(np.abs(values).max(initial=0.0)))
+    low, high = axes.get_xlim()
+    least = _MIN_RELATIVE_WIDTH * float(np.abs(values).max(initial=0.0))
+    if axes.get_xscale() == "linear" and high - low < least:  # the axes would show rounding around a single pole
+        axes.set_xlim(0.5 * (low + high - least), 0.5 * (low + high + least))
     axes.set_title("99 % regions" if regions else "the uncertainty is unknown", fontsize="medium", color="0.25")
     return axes
-
-
-def _enforce_min_width(axes: "Axes", min_width: float) -> None:
-    """Widen the axes, which would show rounding around a single pole."""
-    low, high = axes.get_xlim()
-    if axes.get_xscale() == "linear" and high - low < min_width:
-        axes.set_xlim(0.5 * (low + high - min_width), 0.5 * (low + high + min_width))
 
 
 def _ellipse(covariance: Array) -> Array:
@@ -270,271 +262,3 @@ def _ellipse(covariance: Array) -> Array:
     sizes, directions = np.linalg.eigh(covariance)
     circle = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
     return np.asarray(_CONFIDENCE_RADII[2] * directions @ (np.sqrt(np.maximum(sizes, 0.0))[:, None] * circle))
-
-
-# Plot object of an identified model.
-
-
-class PlottableTrial(Protocol):
-    """Candidate model."""
-
-    @property
-    def order(self) -> int:
-        """Number of states."""
-
-    @property
-    def refined(self) -> bool:
-        """True if refined by output error."""
-
-    @property
-    def method(self) -> str:
-        """Subspace method."""
-
-    @property
-    def error(self) -> float:
-        """Error on validation samples, relative to the outputs."""
-
-
-class PlottableCorrelations(Protocol):
-    """Correlations of residuals."""
-
-    @property
-    def lags(self) -> NDArray[np.intp]:
-        """Lags from −L to L."""
-
-    @property
-    def autocorrelation(self) -> Array:
-        """Autocorrelation of every output, `(p, 2L + 1)`."""
-
-    @property
-    def cross_correlation(self) -> Array:
-        """Correlation of outputs with inputs, `(p, m, 2L + 1)`."""
-
-    @property
-    def band(self) -> float:
-        """Half the width of the 99 % band."""
-
-
-class PlottablePoleRegion(Protocol):
-    """Pole with its uncertainty."""
-
-    @property
-    def pole(self) -> complex:
-        """Pole, with positive imaginary part for a pair."""
-
-    @property
-    def covariance(self) -> Array:
-        """Covariance of the real part, for pairs of both parts."""
-
-
-class PlottableFrequencyBand(Protocol):
-    """Frequency response with its uncertainty."""
-
-    @property
-    def response(self) -> NDArray[np.complex128]:
-        """H(jω), `(K, p, m)`."""
-
-    @property
-    def magnitude_deviation(self) -> Array:
-        """Standard deviation of the magnitude in decibels."""
-
-    @property
-    def phase_deviation(self) -> Array:
-        """Standard deviation of the phase in radians."""
-
-
-@dataclass(frozen=True)
-class IdentificationPlotData:
-    """Data of the plots of an identified model; callables are evaluated when a plot needs them."""
-
-    poles: Callable[[], NDArray[np.complex128]]
-    regions: Callable[[], Sequence[PlottablePoleRegion]]
-    compared: Callable[[Any, Any], Sequence[tuple[Array, NDArray[Any], NDArray[Any]]]]
-    fit: Callable[[Any, Any], Array]
-    residuals: Callable[[Any, Any], PlottableCorrelations]
-    band: Callable[[ArrayLike], PlottableFrequencyBand]
-    frequencies: Callable[[], Array]
-    candidates: Sequence[PlottableTrial]
-    singular_values: Array
-    order: int
-    dt: float | None
-    """None for a model of a frequency response."""
-    names: Sequence[str]
-    input_names: Sequence[str]
-
-
-@final
-@dataclass(frozen=True)
-class IdentificationPlots:
-    """Plots of an identified model; they require matplotlib.
-
-    Parameters
-    ----------
-    data : IdentificationPlotData
-        Data of the identification.
-    """
-
-    data: IdentificationPlotData
-
-    def compare(
-        self,
-        u: Any = None,
-        y: Any = None,
-        *,
-        outputs: Sequence[int | str] | None = None,
-        figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
-        """Draw measured and simulated outputs with the fit of the model.
-
-        Only the initial states are fitted. Experiments are drawn one after the other, separated by dotted lines. For a
-        model of a frequency response omega and H replace u and y, and a Bode plot is drawn.
-
-        Parameters
-        ----------
-        u, y : array_like, optional
-            Inputs and outputs of other records; by default those of the identification.
-        outputs : sequence of int or str, optional
-            Outputs to draw, by index or name; by default up to ten.
-        figure : matplotlib.figure.Figure, optional
-            Empty figure to draw on; by default a new one.
-
-        Returns
-        -------
-        ndarray of matplotlib.axes.Axes
-        """
-        parts = self.data.compared(u, y)
-        fits = self.data.fit(u, y).tolist()
-        if self.data.dt is None:
-            return self._compare_response(*parts[0], fits, outputs, figure)
-        times, measured, modelled, seams = _concatenate_records(parts, self.data.dt)
-        return draw_measured(
-            times, measured, modelled, fits=fits, names=self.data.names, outputs=outputs, seams=seams, figure=figure
-        )
-
-    def _compare_response(
-        self,
-        omega: Array,
-        measured: NDArray[Any],
-        modelled: NDArray[Any],
-        fits: Sequence[float],
-        outputs: Sequence[int | str] | None,
-        figure: "Figure | SubFigure | None",
-    ) -> NDArray[Any]:
-        inputs = range(len(self.data.input_names))
-        pairs = None if outputs is None else [(output, j) for output in outputs for j in inputs]
-        positive = omega > 0.0
-        return draw_measured_response(
-            omega[positive], measured[positive], modelled[positive], fits=fits, pairs=pairs, names=self.data.names,
-            input_names=self.data.input_names, figure=figure,
-        )  # fmt: skip
-
-    def residuals(
-        self,
-        u: Any = None,
-        y: Any = None,
-        *,
-        outputs: Sequence[int | str] | None = None,
-        figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
-        """Draw correlations of residuals with themselves and with inputs, with 99 % bands.
-
-        Autocorrelations outside the band indicate noise that is not white. Correlations with an input at positive lags
-        indicate unmodelled dynamics, at negative lags a closed loop.
-
-        Parameters
-        ----------
-        u, y : array_like, optional
-            Inputs and outputs of other records; by default those of the identification.
-        outputs : sequence of int or str, optional
-            Outputs to draw, by index or name; by default up to ten.
-        figure : matplotlib.figure.Figure, optional
-            Empty figure to draw on; by default a new one.
-
-        Returns
-        -------
-        ndarray of matplotlib.axes.Axes
-        """
-        tests = self.data.residuals(u, y)
-        return draw_correlations(
-            tests.lags, tests.autocorrelation, tests.cross_correlation, band=tests.band, names=self.data.names,
-            input_names=self.data.input_names, outputs=outputs, figure=figure,
-        )  # fmt: skip
-
-    def orders(self, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
-        """Draw singular values, and the errors of models on validation samples by their order.
-
-        Parameters
-        ----------
-        figure : matplotlib.figure.Figure, optional
-            Empty figure to draw on; by default a new one.
-
-        Returns
-        -------
-        ndarray of matplotlib.axes.Axes
-        """
-        errors: dict[str, dict[int, float]] = {}
-        for model in self.data.candidates:
-            best = errors.setdefault(f"{model.method}, refined" if model.refined else model.method, {})
-            best[model.order] = min(model.error, best.get(model.order, np.inf))
-        return draw_orders(self.data.singular_values, errors, chosen=self.data.order, figure=figure)
-
-    def poles(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the poles in continuous time with their 99 % confidence regions, where these are known.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default those of a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        regions = [(region.pole, region.covariance) for region in self.data.regions()]
-        return draw_uncertain_poles(self.data.poles(), regions, ax=ax)
-
-    def bode(
-        self,
-        omega: ArrayLike | None = None,
-        *,
-        pairs: Sequence[Pair] | None = None,
-        figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
-        """Draw magnitude and phase of H(jω), without the delay, with 99 % bands.
-
-        Parameters
-        ----------
-        omega : array_like, optional
-            Angular frequencies; by default chosen from poles and zeros, up to half of the sampling frequency.
-        pairs : sequence of tuple, optional
-            Pairs (output, input) by index or name; by default all of them.
-        figure : matplotlib.figure.Figure, optional
-            Empty figure to draw on; by default a new one.
-
-        Returns
-        -------
-        ndarray of matplotlib.axes.Axes
-        """
-        if omega is None:
-            omega = self.data.frequencies()
-            omega = omega if self.data.dt is None else omega[omega <= np.pi / self.data.dt]
-        band = self.data.band(omega)
-        return draw_uncertain_bode(
-            omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
-            pairs=pairs, names=self.data.names, input_names=self.data.input_names, figure=figure,
-        )  # fmt: skip
-
-    def __dir__(self) -> list[str]:
-        return dir_without(self, "data")
-
-
-def _concatenate_records(
-    parts: Sequence[tuple[Array, NDArray[Any], NDArray[Any]]], dt: float
-) -> tuple[Array, Array, Array, list[float]]:
-    """Return times from 0 on, experiments one after the other, separated by NaN, and the times of the separations."""
-    gap = np.full((1, parts[0][1].shape[1]), np.nan)
-    measured = np.concatenate([part for _, values, _ in parts for part in (values, gap)][:-1])
-    modelled = np.concatenate([part for _, _, values in parts for part in (values, gap)][:-1])
-    ends = np.cumsum([len(values) + 1 for _, values, _ in parts])
-    times = np.asarray(dt * np.arange(len(measured)), dtype=np.float64)
-    return times, measured, modelled, [dt * float(end - 1) for end in ends[:-1]]

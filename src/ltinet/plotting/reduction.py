@@ -1,18 +1,10 @@
-"""Drawings of a model reduction: error over frequency with its bound, and Hankel singular values.
+"""Drawings of a model reduction: error over frequency with its bound, and Hankel singular values."""
 
-`ReductionPlotData` holds what is drawn, computed when it is needed; `ReductionPlots` is the object behind
-`result.plot`.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ltinet._util.display import dir_without
-from ltinet._util.floating_point import Array
 from ltinet.errors import PlottingError
 from ltinet.plotting.colours import LINE_COLOURS
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, use_integer_ticks
@@ -80,66 +72,3 @@ def draw_hankel_values(values: ArrayLike | None, *, order: int, ax: "Axes | None
     add_grid(axes)
     axes.legend(fontsize="small")
     return axes
-
-
-@dataclass(frozen=True)
-class ReductionPlotData:
-    """Data of the plots of a reduction; callables are evaluated when a plot needs them."""
-
-    errors: Callable[[ArrayLike], tuple[Array, Array]]
-    frequencies: Callable[[], Array]
-    bound: float | None
-    estimate: float
-    hankel_values: Array | None
-    n_kept: int
-
-
-@final
-@dataclass(frozen=True)
-class ReductionPlots:
-    """Plots of a reduction; they require matplotlib.
-
-    Parameters
-    ----------
-    data : ReductionPlotData
-        Data of the reduction.
-    """
-
-    data: ReductionPlotData
-
-    def error(self, omega: ArrayLike | None = None, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw ‖G − G_r‖ and ‖G‖ over frequency, with the bound.
-
-        Both systems are solved at every frequency: a large one takes a factorization for each.
-
-        Parameters
-        ----------
-        omega : array_like, optional
-            Angular frequencies; by default chosen from the poles of the reduced system.
-        ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default those of a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        omega = self.data.frequencies() if omega is None else omega
-        errors, gains = self.data.errors(omega)
-        return draw_reduction_error(omega, errors, gains, bound=self.data.bound, estimate=self.data.estimate, ax=ax)
-
-    def hankel(self, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the Hankel singular values, up to the order and beyond.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default those of a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return draw_hankel_values(self.data.hankel_values, order=self.data.n_kept, ax=ax)
-
-    def __dir__(self) -> list[str]:
-        return dir_without(self, "data")

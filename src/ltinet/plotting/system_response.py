@@ -1,25 +1,31 @@
 """Bode, Nyquist, step and impulse plots of a system or a network from its own response methods.
 
-`ResponsePlotter` chooses frequencies and inputs and calls the drawing functions. The functions `bode`, `nyquist`,
-`step` and `impulse` become methods of the plot classes (`bode = system_response.bode`), which must have the property
-`_plotter`. Of systems with very many inputs only a few evenly spread ones are simulated, since all responses would
-take gigabytes. The frequencies of a Nyquist plot are refined until no straight piece is longer than 2 % of the
-extent of its curve.
+`ResponsePlots` is the base class of the plot objects: it chooses frequencies and inputs and calls the drawing functions.
+Of systems with very many inputs only a few evenly spread ones are simulated, since all responses would take gigabytes.
+The frequencies of a Nyquist plot are refined until no straight piece is longer than 2 % of the extent of its curve.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
-from ltinet.plotting.channels import ChannelLabels, Pair
-from ltinet.plotting.frequency_response import draw_bode, draw_nyquist
+from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_pairs
+from ltinet.plotting.figures import add_grid
+from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, peak_gains
 from ltinet.plotting.protocols import PlottableResponse, PlottableSystem
-from ltinet.plotting.time_response import draw_responses
+from ltinet.plotting.time_response import (
+    draw_responses,
+    first_visible_time,
+    needs_log_axis,
+    set_time_axis,
+    time_label,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,32 +34,142 @@ if TYPE_CHECKING:
 OptionalNames = Sequence[str] | None
 ChannelChoice = int | str | None
 """Index, counted from 0, or name of an input or an output; None for all."""
+_MAX_PANEL_LINES = 5  # of a panel of an overview
 _MAX_SEGMENT = 0.02  # of the extent of a curve: longer straight pieces would be visible
 _MAX_REFINEMENTS = 10
 _MAX_VALUES, _MIN_FREQUENCIES = 4_000_000, 60  # values of H computed for a plot, and least number of frequencies
 _MAX_INPUTS, _N_SAMPLED_INPUTS = 12, 4  # inputs that are all simulated, and the number simulated if there are more
 
 
-class ResponseFunction(Protocol):
-    """Step or impulse response of all outputs to all inputs, or of one of them."""
-
-    def __call__(
-        self, t: ArrayLike | None = None, *, input: int | None = None, output: int | None = None
-    ) -> PlottableResponse:
-        """Return outputs over time."""
+ResponseFunction = Callable[..., PlottableResponse]
+"""Step or impulse response of all outputs to all inputs, or of one of them."""
 
 
-@final
 @dataclass(frozen=True)
-class ResponsePlotter:
-    """Responses of a system with default frequencies and names of outputs and inputs."""
+class ResponsePlots:
+    """Plots of a system from its own responses: the base class of the plots of systems and networks."""
 
     system: PlottableSystem
     frequencies: Callable[[], Array]
+    """Function that returns default frequencies."""
     names: OptionalNames = None
+    """Names of the outputs."""
     input_names: OptionalNames = None
 
-    def at(self, omega: ArrayLike | None) -> tuple[Array, Complex]:
+    def bode(
+        self,
+        omega: ArrayLike | None = None,
+        *,
+        pairs: Sequence[Pair] | None = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> NDArray[Any]:
+        """Draw magnitude and phase of H(jω).
+
+        Parameters
+        ----------
+        omega : array_like, optional
+            Angular frequencies; by default chosen from poles and zeros.
+        pairs : sequence of tuple, optional
+            Pairs (output, input) by index, counted from 0, or by name; by default all of them.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
+            Axes of magnitude and phase.
+        """
+        chosen, H = self._frequency_response(omega)
+        return draw_bode(
+            chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays, figure=figure
+        )
+
+    def nyquist(
+        self,
+        omega: ArrayLike | None = None,
+        *,
+        pairs: Sequence[Pair] | None = None,
+        limit: float | None = None,
+        ax: "Axes | None" = None,
+    ) -> "Axes":
+        """Draw H(jω) in the complex plane, with the point −1.
+
+        Parameters
+        ----------
+        omega : array_like, optional
+            Angular frequencies; by default chosen from poles and zeros, and refined.
+        pairs : sequence of tuple, optional
+            Pairs (output, input) by index, counted from 0, or by name; by default all of them.
+        limit : float, optional
+            Largest |H| that is drawn; by default curves are cut near poles (see `draw_nyquist`).
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        chosen, H = self._frequency_response(omega)
+        if omega is None:
+            H = refine_curve(self.system.frequency_response, chosen, H)
+        return draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
+
+    def step(
+        self,
+        t: ArrayLike | None = None,
+        *,
+        input: ChannelChoice = None,
+        output: ChannelChoice = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> NDArray[Any]:
+        """Draw the response of every output to a step of every input on a grid of Axes.
+
+        Parameters
+        ----------
+        t : array_like, optional
+            Times; by default chosen until the response has settled.
+        input, output : int or str, optional
+            Index, counted from 0, or name of one input or output; by default all.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
+            Axes, `(outputs, inputs)`.
+        """
+        selection = self._select(input, output)
+        return selection.draw(self.system.step_response, t, final=self.system.dcgain(), figure=figure)
+
+    def impulse(
+        self,
+        t: ArrayLike | None = None,
+        *,
+        input: ChannelChoice = None,
+        output: ChannelChoice = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> NDArray[Any]:
+        """Draw the response of every output to an impulse of every input on a grid of Axes.
+
+        Parameters
+        ----------
+        t : array_like, optional
+            Times; by default chosen until the response has settled.
+        input, output : int or str, optional
+            Index, counted from 0, or name of one input or output; by default all.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        ndarray of matplotlib.axes.Axes
+            Axes, `(outputs, inputs)`.
+        """
+        no_final_values = np.full((self.system.n_outputs, self.system.n_inputs), np.nan)
+        selection = self._select(input, output)
+        return selection.draw(self.system.impulse_response, t, final=no_final_values, figure=figure)
+
+    def _frequency_response(self, omega: ArrayLike | None) -> tuple[Array, Complex]:
         """Return given or default frequencies, and H there."""
         if omega is None:
             chosen = self.frequencies()
@@ -63,55 +179,46 @@ class ResponsePlotter:
             chosen = np.asarray(omega, dtype=np.float64)
         return chosen, self.system.frequency_response(chosen)
 
-    def draw_bode(
-        self, omega: ArrayLike | None, *, pairs: Sequence[Pair] | None, figure: "Figure | SubFigure | None"
-    ) -> NDArray[Any]:
-        """Draw magnitude and phase."""
-        chosen, H = self.at(omega)
-        return draw_bode(
-            chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self.delays, figure=figure
-        )
-
     @property
-    def delays(self) -> Array | None:
+    def _delays(self) -> Array | None:
         """Dead times from every input to every output `(p, m)`; None if there are none."""
         delays = np.asarray(getattr(self.system, "output_delay", 0.0))[..., None] + getattr(
             self.system, "input_delay", 0.0
         )
         return delays if delays.any() else None
 
-    def draw_nyquist(
-        self, omega: ArrayLike | None, *, pairs: Sequence[Pair] | None, limit: float | None, ax: "Axes | None"
-    ) -> "Axes":
-        """Draw H in the complex plane; default frequencies are refined until curves look smooth."""
-        chosen, H = self.at(omega)
-        if omega is None:
-            H = refine_curve(self.system.frequency_response, chosen, H)
-        return draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
+    @property
+    def _has_channels(self) -> bool:
+        return self.system.n_inputs > 0 and self.system.n_outputs > 0
 
-    def draw_step(
-        self, t: ArrayLike | None, *, input: ChannelChoice, output: ChannelChoice, figure: "Figure | SubFigure | None"
-    ) -> NDArray[Any]:
-        """Draw step responses and their final values."""
-        return self._select(input, output).draw(self.system.step_response, t, final=self.system.dcgain(), figure=figure)
+    def _largest_pairs(self, H: Complex) -> PairSelection:
+        """Return the pairs of output and input that a panel of an overview shows."""
+        return select_pairs(peak_gains(H), names=self.names, input_names=self.input_names, max_pairs=_MAX_PANEL_LINES)
 
-    def draw_impulse(
-        self, t: ArrayLike | None, *, input: ChannelChoice, output: ChannelChoice, figure: "Figure | SubFigure | None"
-    ) -> NDArray[Any]:
-        """Draw impulse responses."""
-        shape = (self.system.n_outputs, self.system.n_inputs)
-        return self._select(input, output).draw(
-            self.system.impulse_response, t, final=np.full(shape, np.nan), figure=figure
-        )
-
-    def steps_of(self, pairs: Sequence[tuple[int, int]]) -> tuple[Array, list[Array]]:
-        """Return times, and the step response of each of the pairs (output, input)."""
+    def _draw_steps(self, axes: "Axes", shown: PairSelection) -> None:
+        """Draw step responses and DC gains on one pair of axes."""
+        gains, chosen = self.system.dcgain(), shown.chosen
         if self.system.n_inputs <= _MAX_INPUTS:
             response = self.system.step_response()
-            return response.t, [response.y[column, :, output] for output, column in pairs]
-        columns = list(dict.fromkeys(column for _, column in pairs))
-        times, y, _ = _simulate_inputs_separately(self.system.step_response, None, columns)
-        return times, [y[columns.index(column), :, output] for output, column in pairs]
+            times, responses = response.t, [response.y[column, :, output] for output, column in chosen]
+        else:
+            columns = list(dict.fromkeys(column for _, column in chosen))
+            times, y, _ = _simulate_inputs_separately(self.system.step_response, None, columns)
+            responses = [y[columns.index(column), :, output] for output, column in chosen]
+        logarithmic = needs_log_axis(times)
+        visible = slice(1 if logarithmic else 0, None)  # a logarithmic axis cannot show 0
+        for (output, column), values, (colour, dashes) in zip(chosen, responses, shown.styles, strict=True):
+            if np.isfinite(gains[output, column]):
+                axes.axhline(gains[output, column], color="0.7", linestyle="--", linewidth=0.8)
+            axes.plot(times[visible], values[visible], color=colour, linestyle=dashes, linewidth=1.4)
+        set_time_axis(axes, logarithmic=logarithmic)
+        if logarithmic:
+            axes.set_xlim(left=first_visible_time(times, np.stack(responses)))
+        axes.set_title("step response", fontsize="medium")
+        axes.set_ylabel("output")
+        axes.set_xlabel(time_label(logarithmic=logarithmic))
+        axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
+        add_grid(axes)
 
     def _select(self, input: ChannelChoice, output: ChannelChoice) -> "ResponseSelection":
         """Return the selection of responses."""
@@ -123,6 +230,9 @@ class ResponsePlotter:
             None if output is None else outputs.index(output, argument="output"),
             None if input is None else inputs.index(input, argument="input"),
         )
+
+    def __dir__(self) -> list[str]:
+        return dir_without(self, "system", "frequencies", "names", "input_names")
 
 
 @final
@@ -171,8 +281,7 @@ def _simulate_inputs_separately(
 def refine_curve(response: Callable[[Array], Complex], omega: Array, H: Complex) -> Complex:
     """Return H with further frequencies between those whose values are far apart in the complex plane."""
     for _ in range(_MAX_REFINEMENTS):
-        sizes = np.abs(H)
-        extent = np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0, initial=0.0)
+        extent = peak_gains(H)
         with np.errstate(invalid="ignore"):
             far = np.any(
                 np.abs(np.diff(H, axis=0)) > _MAX_SEGMENT * np.maximum(extent, np.finfo(float).tiny), axis=(1, 2)
@@ -184,121 +293,3 @@ def refine_curve(response: Callable[[Array], Complex], omega: Array, H: Complex)
         omega = np.concatenate([omega, between])[order]
         H = np.concatenate([H, response(between)])[order]
     return H
-
-
-# Methods of plot classes.
-
-
-class HasResponsePlotter(Protocol):
-    """Object with a `ResponsePlotter`."""
-
-    @property
-    def _plotter(self) -> ResponsePlotter: ...
-
-
-def bode(  # noqa: D417 - becomes a method
-    self: HasResponsePlotter,
-    omega: ArrayLike | None = None,
-    *,
-    pairs: Sequence[Pair] | None = None,
-    figure: "Figure | SubFigure | None" = None,
-) -> NDArray[Any]:
-    """Draw magnitude and phase of H(jω).
-
-    Parameters
-    ----------
-    omega : array_like, optional
-        Angular frequencies; by default chosen from poles and zeros.
-    pairs : sequence of tuple, optional
-        Pairs (output, input) by index, counted from 0, or by name; by default all of them.
-    figure : matplotlib.figure.Figure, optional
-        Empty figure to draw on; by default a new one.
-
-    Returns
-    -------
-    ndarray of matplotlib.axes.Axes
-        Axes of magnitude and phase.
-    """
-    return self._plotter.draw_bode(omega, pairs=pairs, figure=figure)
-
-
-def nyquist(  # noqa: D417 - becomes a method
-    self: HasResponsePlotter,
-    omega: ArrayLike | None = None,
-    *,
-    pairs: Sequence[Pair] | None = None,
-    limit: float | None = None,
-    ax: "Axes | None" = None,
-) -> "Axes":
-    """Draw H(jω) in the complex plane, with the point −1.
-
-    Parameters
-    ----------
-    omega : array_like, optional
-        Angular frequencies; by default chosen from poles and zeros, and refined.
-    pairs : sequence of tuple, optional
-        Pairs (output, input) by index, counted from 0, or by name; by default all of them.
-    limit : float, optional
-        Largest |H| that is drawn; by default curves are cut near poles (see `draw_nyquist`).
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; by default those of a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    return self._plotter.draw_nyquist(omega, pairs=pairs, limit=limit, ax=ax)
-
-
-def step(  # noqa: D417 - becomes a method
-    self: HasResponsePlotter,
-    t: ArrayLike | None = None,
-    *,
-    input: ChannelChoice = None,
-    output: ChannelChoice = None,
-    figure: "Figure | SubFigure | None" = None,
-) -> NDArray[Any]:
-    """Draw the response of every output to a step of every input on a grid of Axes.
-
-    Parameters
-    ----------
-    t : array_like, optional
-        Times; by default chosen until the response has settled.
-    input, output : int or str, optional
-        Index, counted from 0, or name of one input or output; by default all.
-    figure : matplotlib.figure.Figure, optional
-        Empty figure to draw on; by default a new one.
-
-    Returns
-    -------
-    ndarray of matplotlib.axes.Axes
-        Axes, `(outputs, inputs)`.
-    """
-    return self._plotter.draw_step(t, input=input, output=output, figure=figure)
-
-
-def impulse(  # noqa: D417 - becomes a method
-    self: HasResponsePlotter,
-    t: ArrayLike | None = None,
-    *,
-    input: ChannelChoice = None,
-    output: ChannelChoice = None,
-    figure: "Figure | SubFigure | None" = None,
-) -> NDArray[Any]:
-    """Draw the response of every output to an impulse of every input on a grid of Axes.
-
-    Parameters
-    ----------
-    t : array_like, optional
-        Times; by default chosen until the response has settled.
-    input, output : int or str, optional
-        Index, counted from 0, or name of one input or output; by default all.
-    figure : matplotlib.figure.Figure, optional
-        Empty figure to draw on; by default a new one.
-
-    Returns
-    -------
-    ndarray of matplotlib.axes.Axes
-        Axes, `(outputs, inputs)`.
-    """
-    return self._plotter.draw_impulse(t, input=input, output=output, figure=figure)

@@ -52,7 +52,10 @@ def draw_responses(
     """
     times, values = _validate_responses(t, y)
     n_inputs, _, n_outputs = values.shape
-    goals = _validate_final_values(final, (n_outputs, n_inputs))
+    shape = (n_outputs, n_inputs)
+    goals = np.full(shape, np.nan) if final is None else np.asarray(final, dtype=np.float64)
+    if goals.shape != shape:
+        raise PlottingError(f"final has shape {goals.shape}; give one value for each output and input, {shape}")
     outputs, inputs = ChannelLabels(n_outputs, names, noun="output"), ChannelLabels(n_inputs, input_names, noun="input")
     peaks = np.max(np.abs(values), axis=1, initial=0.0).T
     rows, columns = (
@@ -156,13 +159,6 @@ def _validate_responses(t: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
             f"t has shape {times.shape} and y {values.shape}; give (T,) and (inputs, T, outputs), none of them empty"
         )
     return times, values
-
-
-def _validate_final_values(final: ArrayLike | None, shape: tuple[int, int]) -> Array:
-    goals = np.full(shape, np.nan) if final is None else np.asarray(final, dtype=np.float64)
-    if goals.shape != shape:
-        raise PlottingError(f"final has shape {goals.shape}; give one value for each output and input, {shape}")
-    return goals
 
 
 # Outputs on one pair of axes.
@@ -349,9 +345,8 @@ def draw_solution(
     panels = group_outputs(np.abs(values).reshape(-1, values.shape[-1]), chosen, channels) if values.size else [chosen]
     n_axes = len(panels) + (drive is not None)
     canvas = get_figure(figure, width=6.4, height=min(2.2 + 1.3 * len(panels) + 1.3 * (drive is not None), 8.0))
-    rows = canvas.subplots(
-        n_axes, 1, sharex=True, squeeze=False, height_ratios=_heights(panels, has_input=drive is not None)
-    )[:, 0]
+    heights = [1.0 if len(panels) > 1 else 2.2] * len(panels) + [0.8] * (drive is not None)
+    rows = canvas.subplots(n_axes, 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     styles = dict(zip(chosen, line_styles(len(chosen)), strict=True))
     for axes, panel in zip(rows, panels, strict=False):
         if values.size == 0:
@@ -391,10 +386,6 @@ def group_outputs(sizes: Array, chosen: Sequence[int], channels: ChannelLabels) 
     rank = {index: number for number, index in reversed(list(enumerate(chosen)))}
     ordered = [sorted(panel, key=lambda index: rank[index]) for panel in panels]
     return [tuple(panel) for panel in sorted(ordered, key=lambda panel: rank[panel[0]])]
-
-
-def _heights(panels: Sequence[Panel], *, has_input: bool) -> list[float]:
-    return [1.0 if len(panels) > 1 else 2.2] * len(panels) + [0.8] * has_input
 
 
 def _label_panel(

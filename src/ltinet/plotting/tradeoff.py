@@ -54,14 +54,7 @@ def _draw_against_layers(
 
 
 def _validate_layer_points(points: ArrayLike, budget: float | None, chosen: int | None) -> Points:
-    try:
-        pairs = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
-        pairs = np.empty(0)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
-        raise PlottingError("points must be pairs (number of layers, value), at least one, such as form.tradeoff")
-    if not np.all(np.isfinite(pairs)) or np.any(pairs[:, 1] <= 0.0):
-        raise PlottingError("points have values that are not positive and finite; a logarithmic axis cannot show them")
+    pairs = _validate_pairs(points, "(number of layers, value), at least one, such as form.tradeoff")
     if budget is not None and not 0.0 < budget < np.inf:
         raise PlottingError(f"budget must be a positive number, got {budget}")
     if chosen is not None and chosen not in pairs[:, 0]:
@@ -117,13 +110,21 @@ def draw_tradeoff(points: ArrayLike, *, budget: float | None = None, ax: "Axes |
 
 def _validate_connection_points(points: ArrayLike, budget: float | None) -> NDArray[np.float64]:
     """Return the pairs by rising number of connections."""
-    pairs = np.asarray(points, dtype=np.float64)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
-        raise PlottingError("points must be pairs (connections, cond(T)), at least one")
-    if not np.all(np.isfinite(pairs)) or np.any(pairs[:, 1] <= 0.0):
-        raise PlottingError("points have values that are not positive and finite; a logarithmic axis cannot show them")
+    pairs = _validate_pairs(points, "(connections, cond(T)), at least one")
     if budget is not None and not budget >= float(pairs[:, 1].min()):
         raise PlottingError(
             f"budget is {budget}, but every form has a larger cond(T); pass at least {float(pairs[:, 1].min()):g}"
         )
     return pairs[np.argsort(pairs[:, 0], kind="stable")]
+
+
+def _validate_pairs(points: ArrayLike, expected: str) -> Points:
+    try:
+        pairs = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        pairs = np.empty(0)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
+        raise PlottingError(f"points must be pairs {expected}")
+    if not np.all(np.isfinite(pairs)) or np.any(pairs[:, 1] <= 0.0):
+        raise PlottingError("points have values that are not positive and finite; a logarithmic axis cannot show them")
+    return pairs

@@ -8,13 +8,13 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.cache import cached_property
-from ltinet._util.display import html_properties
+from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_rows
 from ltinet.construction import construct
@@ -22,11 +22,14 @@ from ltinet.conversion import eliminate_algebraic, eliminate_zero_rows
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
-from ltinet.plotting.reduction import ReductionPlotData, ReductionPlots
+from ltinet.plotting.reduction import draw_hankel_values, draw_reduction_error
 from ltinet.reduction.dispatch import ReductionMethod, dispatch_reduction
 from ltinet.reduction.rational_krylov import ProgressCallback, ignore_progress
 from ltinet.second_order import SecondOrder
 from ltinet.state_space import StateSpace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @final
@@ -89,17 +92,9 @@ class ReductionResult:
         return replace(net, reduction_error=self.previous_h2_bound + self.h2_bound())
 
     @property
-    def plot(self) -> ReductionPlots:
+    def plot(self) -> "ReductionPlots":
         """Plots `result.plot.error(omega)` and `result.plot.hankel()`; they require matplotlib."""
-        data = ReductionPlotData(
-            errors=self.errors,
-            frequencies=self.system.plot_frequencies,
-            bound=self.error_bound,
-            estimate=self.estimate,
-            hankel_values=self.hankel_values,
-            n_kept=self.order - (0 if self.hankel_values is None else self.n_aside),
-        )
-        return ReductionPlots(data)
+        return ReductionPlots(self)
 
     def errors(self, omega: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return ‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ by solving both systems; infinite at poles.
@@ -141,6 +136,58 @@ class ReductionResult:
 
     def _repr_html_(self) -> str:
         return html_properties("reduced system", self._rows())
+
+
+@final
+@dataclass(frozen=True)
+class ReductionPlots:
+    """Plots of a reduction; they require matplotlib.
+
+    Parameters
+    ----------
+    result : ReductionResult
+        Result of the reduction.
+    """
+
+    result: ReductionResult
+
+    def error(self, omega: ArrayLike | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw ‖G − G_r‖ and ‖G‖ over frequency, with the bound.
+
+        Both systems are solved at every frequency: a large one takes a factorization for each.
+
+        Parameters
+        ----------
+        omega : array_like, optional
+            Angular frequencies; by default chosen from the poles of the reduced system.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        result = self.result
+        omega = result.system.plot_frequencies() if omega is None else omega
+        errors, gains = result.errors(omega)
+        return draw_reduction_error(omega, errors, gains, bound=result.error_bound, estimate=result.estimate, ax=ax)
+
+    def hankel(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the Hankel singular values, up to the order and beyond.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return draw_hankel_values(self.result.hankel_values, order=self.result.order - self.result.n_aside, ax=ax)
+
+    def __dir__(self) -> list[str]:
+        return dir_without(self, "result")
 
 
 def _spectral_norms(values: NDArray[np.complex128]) -> NDArray[np.float64]:

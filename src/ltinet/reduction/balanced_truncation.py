@@ -10,7 +10,7 @@ farther than 2Σσ.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import linalg
@@ -22,6 +22,22 @@ from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_squa
 from ltinet.systems.system_matrices import SystemMatrices
 
 DenseMethod = Literal["truncation", "singular_perturbation"]
+Candidate = TypeVar("Candidate")
+
+
+@dataclass(frozen=True)
+class ReductionOptions:
+    """Order, or error relative to the largest gain (exactly one of both), and how to reduce."""
+
+    order: int | None
+    tolerance: float | None
+    method: DenseMethod = "truncation"
+    n_jobs: int = 1
+
+    @property
+    def relative_error(self) -> float:
+        """Tolerance; 0 where the order is given."""
+        return self.tolerance or 0.0
 
 
 class StateSpaceMatrices(NamedTuple):
@@ -211,15 +227,26 @@ def smallest_order(
     low = int(np.count_nonzero(values > allowed))
     tails = 2.0 * (np.sum(values) - np.cumsum(values))
     high = min(int(np.count_nonzero(tails > allowed)) + 1, reducer.balanced.rank)
-    best = reducer.reduce(high + reducer.n_aside, method=method)
+
+    def reduce(n_balanced: int) -> DenseReduction:
+        return reducer.reduce(n_balanced + reducer.n_aside, method=method)
+
+    best = reduce(high)
     if not is_enough(best):
         low, high = high, reducer.balanced.rank
-        best = reducer.reduce(high + reducer.n_aside, method=method)
+        best = reduce(high)
+    return bisect_smallest(low, high, best, reduce=reduce, is_enough=is_enough)
+
+
+def bisect_smallest(
+    low: int, high: int, best: Candidate, *, reduce: Callable[[int], Candidate], is_enough: Callable[[Candidate], bool]
+) -> Candidate:
+    """Return the candidate of the smallest number from `low` on that suffices, or `best`, that of `high`, by bisection."""
     while low < high:
         middle = (low + high) // 2
-        reduction = reducer.reduce(middle + reducer.n_aside, method=method)
-        if is_enough(reduction):
-            best, high = reduction, middle
+        candidate = reduce(middle)
+        if is_enough(candidate):
+            best, high = candidate, middle
         else:
             low = middle + 1
     return best

@@ -12,8 +12,9 @@ import numpy as np
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
+from ltinet.reduction.balanced_truncation import ReductionOptions
 from ltinet.reduction.layer_truncation import reduce_network
-from ltinet.reduction.matrix_reduction import ReductionOptions, ReductionOutcome, reduce_matrices
+from ltinet.reduction.matrix_reduction import ReductionOutcome, reduce_matrices
 from ltinet.reduction.mechanical_reduction import oscillator_network, reduce_model
 from ltinet.reduction.rational_krylov import ProgressCallback, ignore_progress
 from ltinet.second_order import SecondOrder
@@ -58,14 +59,7 @@ def dispatch_reduction(
     options = _validate_options(model.n_states, order, tolerance, method=method, methods=methods, n_jobs=n_jobs)
     names, network = UNNAMED, None
     if isinstance(model, SecondOrder):
-        outcome = reduce_model(
-            model.matrices,
-            order=options.order,
-            tolerance=options.tolerance,
-            method=method,
-            n_jobs=options.n_jobs,
-            callback=callback,
-        )
+        outcome = reduce_model(model.matrices, options, method=method, callback=callback)
         network = oscillator_network(outcome)
     else:
         system = model if isinstance(model, StateSpace) else model.to_state_space()

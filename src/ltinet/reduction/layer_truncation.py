@@ -18,9 +18,9 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
 from ltinet.network.realization import LayerRealization, frequency_response, poles, realize_layer, to_state_space
-from ltinet.reduction.balanced_truncation import StateSpaceMatrices, error_norms
+from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest, error_norms
 from ltinet.reduction.matrix_reduction import ReductionOutcome
-from ltinet.reduction.mechanical_modes import bisect_smallest, peak_gains
+from ltinet.reduction.mechanical_modes import peak_gains
 from ltinet.reduction.modal_form import modes_from_blocks
 from ltinet.reduction.separation import UNBOUNDED, DistanceBound, SeparatedSystem, separate_stable
 from ltinet.systems.system_matrices import SystemMatrices
@@ -62,7 +62,10 @@ def select_layers(layers: Sequence[LayerStates], *, order: int | None, tolerance
     if order is not None:
         sizes = np.array([len(layer.F) for layer in layers], dtype=np.intp)
         return select(int(np.count_nonzero(np.cumsum(sizes[ranking]) <= order)))
-    return bisect_smallest(len(layers), select, lambda selection: selection.left_out.peak <= tolerance)
+    n = len(layers)
+    return bisect_smallest(
+        0, n, select(n), reduce=select, is_enough=lambda selection: selection.left_out.peak <= tolerance
+    )
 
 
 def _joint_gain(dropped: Sequence[LayerStates], summed: DistanceBound) -> DistanceBound:

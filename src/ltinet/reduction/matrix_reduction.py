@@ -16,8 +16,8 @@ from ltinet._util.blas_threads import limit_blas_threads, single_blas_thread
 from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import (
-    DenseMethod,
     DenseReducer,
+    ReductionOptions,
     StateSpaceMatrices,
     prepare_reducer,
     smallest_order,
@@ -28,16 +28,6 @@ from ltinet.systems.second_order_matrices import SecondOrderMatrices
 from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 from ltinet.systems.sparse_lu import SingularMatrixError, factorize_superlu
 from ltinet.systems.system_matrices import SystemMatrices
-
-
-@dataclass(frozen=True)
-class ReductionOptions:
-    """Order or error relative to the largest gain (exactly one of them), method and number of processes."""
-
-    order: int | None
-    tolerance: float | None
-    method: DenseMethod = "truncation"
-    n_jobs: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,14 +158,7 @@ def _reduce_scaled(system: SystemMatrices, options: ReductionOptions, callback: 
             if system.n_states > MAX_DENSE_STATES or pencil.dissipation is not None:
                 _require_usable(pencil)
                 with single_blas_thread():  # many small products, which are slower with several threads
-                    reduction = reduce_sparse(
-                        pencil,
-                        order=options.order,
-                        tolerance=options.tolerance,
-                        method=options.method,
-                        n_jobs=options.n_jobs,
-                        callback=callback,
-                    )
+                    reduction = reduce_sparse(pencil, options, callback=callback)
                 projected = _sparse_outcome(reduction, pencil)
                 if system.n_states > MAX_DENSE_STATES or _is_accurate(reduction, options):
                     return projected
@@ -202,7 +185,7 @@ def _balance(reducer: DenseReducer, options: ReductionOptions) -> ReductionOutco
         if reduction.order < options.order:
             notes.append(f"states beyond {reduction.order} would be rounding")
     else:
-        tolerance = options.tolerance or 0.0
+        tolerance = options.relative_error
         # About the largest gain: not less than the largest Hankel value, not more than twice their sum.
         allowed = tolerance * float(np.max(hankel_values, initial=0.0)) * 2.0
         reduction = smallest_order(

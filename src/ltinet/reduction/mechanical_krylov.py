@@ -247,7 +247,10 @@ def project_coupled(
         modes = project_mechanical(model, V)
         matrices = modes.matrices
         states = ReducedStates(matrices.A, matrices.B)
-        omega = frequency_grid(_bounded_decay(states.poles), spacing=RESIDUAL_SPACING).omega
+        # A model that is not proven to decay may have poles that do not.
+        least = _MIN_DECAY * float(np.max(np.abs(states.poles)))
+        poles = np.where(np.abs(states.poles.real) < least, -least, states.poles.real) + 1j * states.poles.imag
+        omega = frequency_grid(poles, spacing=RESIDUAL_SPACING).omega
         response = states.times(matrices.C, omega)
         difference = response if previous is None else response - previous[0].times(previous[1], omega)
         changes = spectral_norms(difference)
@@ -267,9 +270,3 @@ def project_mechanical(model: MechanicalPencil, V: Array) -> CoupledOscillators:
     pencil = model.pencil
     stiffness = -np.einsum("ij,ij->j", V, pencil.A @ V)
     return CoupledOscillators(stiffness, V.T @ (model.D @ V), V.T @ pencil.B, pencil.C @ V)
-
-
-def _bounded_decay(poles: Complex) -> Complex:
-    """Return poles for a frequency grid: a model that is not proven to decay may have some that do not."""
-    least = _MIN_DECAY * float(np.max(np.abs(poles)))
-    return np.asarray(np.where(np.abs(poles.real) < least, -least, poles.real) + 1j * poles.imag)

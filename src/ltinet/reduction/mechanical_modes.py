@@ -13,7 +13,6 @@ h the norm of X^½ ΔP X^½ is at most that of the matrix W of √(h_i h_j)(|Δ_
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from scipy import linalg
 
 from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
 from ltinet.errors import InvalidSystemError
-from ltinet.reduction.balanced_truncation import StateSpaceMatrices
+from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest
 from ltinet.reduction.separation import DistanceBound
 from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square, spectral_norms
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
@@ -30,7 +29,6 @@ _CHUNK = 1 << 21  # complex numbers held at a time, 32 MB
 _ROUND_UP = 1.0 + 16.0 * EPS  # covers the rounding of a few operations
 _MAX_FINE_MODES = 200  # number of modes up to which a fine grid is cheap
 _FINE_SPACING, _COARSE_SPACING = 0.8, 1.6  # rad in phase: a supremum is at most 1.03 or 1.15 times the largest value
-Candidate = TypeVar("Candidate")
 
 
 # Oscillators: response, poles and peaks in closed form.
@@ -203,20 +201,8 @@ def select_modes_to_tolerance(modes: Oscillators, *, tolerance: float, already: 
             return bool(smallest_sums[n_left] <= allowed)
         return select_modes(modes, count).error <= allowed
 
-    return select_modes(modes, bisect_smallest(len(modes), lambda count: count, is_enough))
-
-
-def bisect_smallest(n: int, reduce: Callable[[int], Candidate], is_enough: Callable[[Candidate], bool]) -> Candidate:
-    """Return the candidate of the smallest of 0 … n that suffices, by bisection; that of n if none does."""
-    low, high, best = 0, n, reduce(n)
-    while low < high:
-        middle = (low + high) // 2
-        candidate = reduce(middle)
-        if is_enough(candidate):
-            best, high = candidate, middle
-        else:
-            low = middle + 1
-    return best
+    n = len(modes)
+    return select_modes(modes, bisect_smallest(0, n, n, reduce=lambda count: count, is_enough=is_enough))
 
 
 def _peak(modes: Oscillators) -> float:

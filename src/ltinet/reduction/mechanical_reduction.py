@@ -6,7 +6,7 @@ all frequencies, and large ones come with an estimate instead of a bound.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -18,7 +18,7 @@ from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSystemError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
-from ltinet.reduction.balanced_truncation import error_norms
+from ltinet.reduction.balanced_truncation import ReductionOptions, bisect_smallest, error_norms
 from ltinet.reduction.matrix_reduction import ReductionOutcome
 from ltinet.reduction.mechanical_krylov import (
     CoupledGalerkinModel,
@@ -30,7 +30,6 @@ from ltinet.reduction.mechanical_modes import (
     CoupledOscillators,
     Oscillators,
     SelectedModes,
-    bisect_smallest,
     compute_all_modes,
     select_modes,
     select_modes_to_tolerance,
@@ -65,14 +64,12 @@ _NO_BOUND_NOTE = "D is not of the form αM + βK, so that the damping couples mo
 
 def reduce_model(
     model: SecondOrderMatrices,
+    options: ReductionOptions,
     *,
-    order: int | None,
-    tolerance: float | None,
     method: MechanicalMethod | None,
-    n_jobs: int,
     callback: ProgressCallback,
 ) -> ReductionOutcome:
-    """Reduce to `order` states, two for a mode, or to an error relative to the largest gain.
+    """Reduce to an order, two states for a mode, or to an error relative to the largest gain.
 
     All modes of a small model are computed; for a large one rational Krylov spaces, or its slowest modes by request.
 
@@ -88,17 +85,15 @@ def reduce_model(
     n = model.n_positions
     with explain_memory_error(n, model.n_nonzeros):
         if 2 * n <= MAX_DENSE_STATES and method != "krylov":
-            return reduce_dense_model(model, order=order, tolerance=tolerance)
+            return reduce_dense_model(model, options)
         with single_blas_thread():
-            return reduce_sparse_model(
-                model, order=order, tolerance=tolerance, method=method or "krylov", n_jobs=n_jobs, callback=callback
-            )
+            return reduce_sparse_model(model, options, method=method or "krylov", callback=callback)
 
 
 # Small models: all modes are computed.
 
 
-def reduce_dense_model(model: SecondOrderMatrices, *, order: int | None, tolerance: float | None) -> ReductionOutcome:
+def reduce_dense_model(model: SecondOrderMatrices, options: ReductionOptions) -> ReductionOutcome:
     """Reduce a small model to its modes with the largest contributions."""
     complete = compute_all_modes(model)
     modes, distance = complete.oscillators, complete.distance
@@ -109,12 +104,12 @@ def reduce_dense_model(model: SecondOrderMatrices, *, order: int | None, toleran
             coupled,
             modes.ranking,
             separate_stable(model.first_order),
-            order=order,
+            order=options.order,
             is_enough=lambda outcome: (
-                outcome.error_bound is not None and outcome.error_bound <= (tolerance or 0.0) * outcome.gain
+                outcome.error_bound is not None and outcome.error_bound <= options.relative_error * outcome.gain
             ),
         )
-    selection = _select(modes, order=order, tolerance=tolerance, already=distance.peak)
+    selection = _select(modes, options, already=distance.peak)
     return _modal_outcome(
         selection,
         algorithm=f"modes with the largest gains, {len(selection.oscillators)} of {len(modes)}",
@@ -123,10 +118,10 @@ def reduce_dense_model(model: SecondOrderMatrices, *, order: int | None, toleran
     )
 
 
-def _select(modes: Oscillators, *, order: int | None, tolerance: float | None, already: float) -> SelectedModes:
-    if order is not None:
-        return select_modes(modes, order // 2)
-    return select_modes_to_tolerance(modes, tolerance=tolerance or 0.0, already=already)
+def _select(modes: Oscillators, options: ReductionOptions, *, already: float) -> SelectedModes:
+    if options.order is not None:
+        return select_modes(modes, options.order // 2)
+    return select_modes_to_tolerance(modes, tolerance=options.relative_error, already=already)
 
 
 def _modal_outcome(
@@ -168,7 +163,9 @@ def _select_coupled(
     def reduce(count: int) -> ReductionOutcome:
         return _coupled_outcome(modes.select(np.sort(ranking[:count])), full, n_modes=len(modes))
 
-    return reduce(order // 2) if order is not None else bisect_smallest(len(modes), reduce, is_enough)
+    if order is not None:
+        return reduce(order // 2)
+    return bisect_smallest(0, len(modes), reduce(len(modes)), reduce=reduce, is_enough=is_enough)
 
 
 def _coupled_outcome(modes: CoupledOscillators, full: SeparatedSystem, *, n_modes: int) -> ReductionOutcome:
@@ -200,13 +197,7 @@ def _separate(modes: CoupledOscillators) -> SeparatedSystem:
 
 
 def reduce_sparse_model(
-    model: SecondOrderMatrices,
-    *,
-    order: int | None,
-    tolerance: float | None,
-    method: MechanicalMethod,
-    n_jobs: int,
-    callback: ProgressCallback,
+    model: SecondOrderMatrices, options: ReductionOptions, *, method: MechanicalMethod, callback: ProgressCallback
 ) -> ReductionOutcome:
     """Reduce a large sparse model.
 
@@ -219,25 +210,25 @@ def reduce_sparse_model(
     damping = pencil.damping
     if damping is None:
         if method == "modes":
-            return _estimate_by_modes(pencil, order=order, tolerance=tolerance)
-        return _estimate_by_projection(pencil, order=order, tolerance=tolerance, n_jobs=n_jobs, callback=callback)
+            return _estimate_by_modes(pencil, options)
+        return _estimate_by_projection(pencil, options, callback=callback)
     if method == "modes":
-        modes, distance = _slowest_modes(pencil, damping, order=order, tolerance=tolerance)
+        modes, distance = _slowest_modes(pencil, damping, options)
         origin = f"the {len(modes)} slowest modes by shift-inverted iteration"
         h2_bound: Callable[[], float] = lambda: distance.h2  # noqa: E731 - a method in the other case
         peak = distance.peak
     else:
 
         def is_enough(modes: Oscillators, bound: ResidualBound) -> bool:
-            if order is None:
-                return bound.peak <= _PROJECTION_SHARE * (tolerance or 0.0) * bound.gain
-            return _is_below_truncation(bound.peak, modes, order // 2, bound.gain)
+            if options.order is None:
+                return bound.peak <= _PROJECTION_SHARE * options.relative_error * bound.gain
+            return _is_below_truncation(bound.peak, modes, options.order // 2, bound.gain)
 
-        galerkin = project_damped(pencil, damping, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
+        galerkin = project_damped(pencil, damping, is_enough=is_enough, n_jobs=options.n_jobs, callback=callback)
         modes, h2_bound, peak = galerkin.oscillators, galerkin.h2_bound, galerkin.bound.peak
         origin = f"Galerkin projection at {galerkin.n_shifts} frequencies to {len(modes)} modes"
     already = peak + pencil.distance.peak
-    selection = _select(modes, order=order, tolerance=tolerance, already=already)
+    selection = _select(modes, options, already=already)
     rounding = 8.0 * EPS * float(np.sum(modes.contributions))  # of d = α + βk
     return _modal_outcome(
         selection,
@@ -248,18 +239,25 @@ def reduce_sparse_model(
 
 
 def _slowest_modes(
-    pencil: MechanicalPencil, damping: RayleighDamping, *, order: int | None, tolerance: float | None
+    pencil: MechanicalPencil, damping: RayleighDamping, options: ReductionOptions
 ) -> tuple[Oscillators, DistanceBound]:
     """Return the slowest modes, at least twice as many as requested or as many as the tolerance needs."""
-    count = _MIN_MODES if order is None else max(order, _MIN_MODES)
-    while True:
+    for count in _mode_counts(pencil, options.order):
         lowest = compute_lowest_modes(pencil, count)
         modes, distance = lowest.oscillators(pencil, damping), remainder_bound(pencil, damping, lowest)
         peak = select_modes(modes, len(modes)).peak
-        is_enough = order is not None or distance.peak <= _PROJECTION_SHARE * (tolerance or 0.0) * peak
-        if is_enough or count >= min(_MAX_MODES, pencil.pencil.n_states - 2):
-            return modes, distance
-        count = min(2 * count, pencil.pencil.n_states - 2)
+        if options.order is not None or distance.peak <= _PROJECTION_SHARE * options.relative_error * peak:
+            break
+    return modes, distance
+
+
+def _mode_counts(pencil: MechanicalPencil, order: int | None) -> Iterator[int]:
+    """Yield numbers of modes to compute, each twice the one before, up to a limit."""
+    count, n_most = max(order or 0, _MIN_MODES), pencil.pencil.n_states - 2
+    yield count
+    while count < min(_MAX_MODES, n_most):
+        count = min(2 * count, n_most)
+        yield count
 
 
 def _is_below_truncation(error: float, modes: Oscillators, count: int, gain: float) -> bool:
@@ -275,44 +273,42 @@ def _is_below_truncation(error: float, modes: Oscillators, count: int, gain: flo
 
 
 def _estimate_by_projection(
-    pencil: MechanicalPencil, *, order: int | None, tolerance: float | None, n_jobs: int, callback: ProgressCallback
+    pencil: MechanicalPencil, options: ReductionOptions, *, callback: ProgressCallback
 ) -> ReductionOutcome:
     """Project onto rational Krylov spaces; the estimate is the change by the last frequencies."""
 
     def is_enough(model: CoupledGalerkinModel) -> bool:
-        if order is None:
-            return model.change <= _PROJECTION_SHARE * (tolerance or 0.0) * model.gain
-        return _is_below_truncation(model.change, model.modes.uncoupled, order // 2, model.gain)
+        if options.order is None:
+            return model.change <= _PROJECTION_SHARE * options.relative_error * model.gain
+        return _is_below_truncation(model.change, model.modes.uncoupled, options.order // 2, model.gain)
 
-    galerkin = project_coupled(pencil, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
+    galerkin = project_coupled(pencil, is_enough=is_enough, n_jobs=options.n_jobs, callback=callback)
     origin = f"Galerkin projection at {galerkin.n_shifts} frequencies to {len(galerkin.modes)} modes"
-    return _estimated_outcome(galerkin.modes, galerkin.change, order=order, tolerance=tolerance, origin=origin)
+    return _estimated_outcome(galerkin.modes, galerkin.change, options, origin=origin)
 
 
-def _estimate_by_modes(pencil: MechanicalPencil, *, order: int | None, tolerance: float | None) -> ReductionOutcome:
+def _estimate_by_modes(pencil: MechanicalPencil, options: ReductionOptions) -> ReductionOutcome:
     """Compute the slowest modes with their coupling; the estimate is the effect of leaving out the faster half."""
-    count = _MIN_MODES if order is None else max(order, _MIN_MODES)
-    while True:
+    for count in _mode_counts(pencil, options.order):
         modes = project_mechanical(pencil, compute_lowest_modes(pencil, count).V)
         slower = modes.select(np.arange(len(modes) // 2))
         half = _coupled_outcome(slower, _separate(modes), n_modes=len(modes))
-        is_enough = order is not None or half.estimate <= _PROJECTION_SHARE * (tolerance or 0.0) * half.gain
-        if is_enough or count >= min(_MAX_MODES, pencil.pencil.n_states - 2):
-            origin = f"the {len(modes)} slowest modes by shift-inverted iteration"
-            return _estimated_outcome(modes, half.estimate, order=order, tolerance=tolerance, origin=origin)
-        count = min(2 * count, pencil.pencil.n_states - 2)
+        if options.order is not None or half.estimate <= _PROJECTION_SHARE * options.relative_error * half.gain:
+            break
+    origin = f"the {len(modes)} slowest modes by shift-inverted iteration"
+    return _estimated_outcome(modes, half.estimate, options, origin=origin)
 
 
 def _estimated_outcome(
-    modes: CoupledOscillators, change: float, *, order: int | None, tolerance: float | None, origin: str
+    modes: CoupledOscillators, change: float, options: ReductionOptions, *, origin: str
 ) -> ReductionOutcome:
     """Keep the modes with the largest contributions, compared with all modes of the projection."""
     best = _select_coupled(
         modes,
         modes.uncoupled.ranking,
         _separate(modes),
-        order=order,
-        is_enough=lambda outcome: outcome.estimate + change <= (tolerance or 0.0) * outcome.gain,
+        order=options.order,
+        is_enough=lambda outcome: outcome.estimate + change <= options.relative_error * outcome.gain,
     )
     return replace(
         best,

@@ -240,10 +240,13 @@ def residual_space(system: Pencil, projection: Projection, V: Array) -> Residual
     first = _coordinates(Q, sides[0])
     coordinates = (first, first if system.is_symmetric else _coordinates(Q, sides[1]))
     rounding, ends = _column_rounding(system, projection, V), 4.0 * EPS * math.sqrt(len(A_r))
-    of_inputs, of_outputs = (
-        _combination(Q, side, rest, rounding, ends) for side, rest in zip(sides, coordinates, strict=True)
-    )
-    return ResidualSpace(Q, of_inputs, of_outputs, 1.01 * math.sqrt(float(abs(system.E).sum(axis=0).max())))
+    combinations = []
+    for side, rest in zip(sides, coordinates, strict=True):  # remainders and rounding count with the largest states
+        first_part = Q.T @ side.first
+        off = float(np.linalg.norm(side.first - Q @ first_part)) + ends * float(np.linalg.norm(side.B))
+        off += float((rest.remainders + rounding) @ side.largest)
+        combinations.append(Combination(first_part, rest.parts, off))
+    return ResidualSpace(Q, combinations[0], combinations[1], 1.01 * math.sqrt(float(abs(system.E).sum(axis=0).max())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,13 +323,6 @@ def _coordinates(Q: Array, side: _Side) -> _BasisCoordinates:
         parts[:, part] = Q.T @ piece
         remainders[part] = np.linalg.norm(piece - Q @ parts[:, part], axis=0)
     return _BasisCoordinates(parts, remainders)
-
-
-def _combination(Q: Array, side: _Side, rest: _BasisCoordinates, rounding: Array, ends: float) -> Combination:
-    """Return both parts in the basis; remainders and rounding count with the largest values of the states."""
-    first = Q.T @ side.first
-    off = float(np.linalg.norm(side.first - Q @ first)) + ends * float(np.linalg.norm(side.B))
-    return Combination(first, rest.parts, off + float((rest.remainders + rounding) @ side.largest))
 
 
 def _orthonormalize(columns: Array) -> Array:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ltinet._util.floating_point import Array
 from ltinet.reduction.balanced_truncation import (
-    DenseMethod,
     DenseReducer,
+    ReductionOptions,
     StateSpaceMatrices,
     balance_states,
     prepare_reducer,
@@ -294,26 +294,25 @@ class SparseReduction:
         return self.projection_error + self.truncation_error
 
 
-def reduce_sparse(
-    system: Pencil,
-    *,
-    order: int | None,
-    tolerance: float | None,
-    method: DenseMethod,
-    n_jobs: int,
-    callback: ProgressCallback,
-) -> SparseReduction:
+def reduce_sparse(system: Pencil, options: ReductionOptions, *, callback: ProgressCallback) -> SparseReduction:
     """Reduce to an order, or to an error relative to sup ‖G_r‖."""
+    order = options.order
+
+    def is_below_tolerance(_: Projection, bound: ResidualBound) -> bool:
+        return bound.peak <= _PROJECTION_SHARE * options.relative_error * bound.gain
+
     weight = system.dissipation
     reducers = lru_cache(maxsize=1)(_projected_reducer)
-    is_enough = _tolerance_test(tolerance or 0.0) if order is None else _order_test(order, reducers)
-    model = project_galerkin(system, weight, is_enough=is_enough, n_jobs=n_jobs, callback=callback)
+    is_enough = is_below_tolerance if order is None else _order_test(order, reducers)
+    model = project_galerkin(system, weight, is_enough=is_enough, n_jobs=options.n_jobs, callback=callback)
     reducer = reducers(model.projection)
     if order is not None:
-        small = reducer.reduce(min(order, reducer.system.n_states), method=method)
+        small = reducer.reduce(min(order, reducer.system.n_states), method=options.method)
     else:
-        allowed = max((tolerance or 0.0) * model.bound.gain - model.bound.peak, 0.0)
-        small = smallest_order(reducer, lambda candidate: candidate.error <= allowed, allowed=allowed, method=method)
+        allowed = max(options.relative_error * model.bound.gain - model.bound.peak, 0.0)
+        small = smallest_order(
+            reducer, lambda candidate: candidate.error <= allowed, allowed=allowed, method=options.method
+        )
     A, B, C, D = small.matrices
     return SparseReduction(
         matrices=StateSpaceMatrices(A, B, C, D + system.D),
@@ -337,10 +336,6 @@ def _projected_reducer(projection: Projection) -> DenseReducer:
     modes = modes_from_blocks(states.poles, projection.B, projection.C)
     aside = modes.select(np.zeros(modes.n_states, dtype=np.bool_))
     return DenseReducer(matrices, SeparatedSystem(modes, aside, DistanceBound(0.0, 0.0)), balance_states(modes))
-
-
-def _tolerance_test(tolerance: float) -> StoppingTest:
-    return lambda _, bound: bound.peak <= _PROJECTION_SHARE * tolerance * bound.gain
 
 
 def _order_test(order: int, reducers: Callable[[Projection], DenseReducer]) -> StoppingTest:

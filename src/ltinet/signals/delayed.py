@@ -8,7 +8,6 @@ A moved knot that rounding separates from an output time, or from a knot of anot
 delay of whole samples maps samples to samples. The displacement of knots is reported and enters the error bounds.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
@@ -21,7 +20,7 @@ from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.adaptive_sampling import sample_function
 from ltinet.signals.arrays import Times, Values
-from ltinet.signals.sampled import SampledApproximation, SampledSignal
+from ltinet.signals.sampled import SampledApproximation, SampledSignal, SingleSignal
 from ltinet.signals.signal import Signal, SignalBatch
 from ltinet.signals.times import TimeAxis
 
@@ -143,12 +142,11 @@ class _Channels(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DelayedSignal:
+class DelayedSignal(SingleSignal):
     """Delayed function, polynomial or user-defined signal, relative to an operating point."""
 
     base: Signal
     channels: tuple[_Channels, ...]
-    known_from: float
     offsets: Values
     weights: Values | None = None
 
@@ -168,7 +166,7 @@ class DelayedSignal:
                 knots, displacements = snap_to_targets(times, remainder, targets)
             start = float(knots[0]) if delay else -np.inf
             channels.append(_Channels(columns, delay, start, sources, knots, displacements))
-        return cls(base, tuple(channels), known_from, offsets)
+        return cls(base, tuple(channels), offsets)
 
     def errors(self, t: Times) -> tuple[Values, Values]:
         """Return `error` and `jump_error` of `DelayedInput`.
@@ -193,11 +191,6 @@ class DelayedSignal:
     def n_inputs(self) -> int:
         """Number of channels."""
         return len(self.offsets) if self.weights is None else len(self.weights)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch, () for a single signal."""
-        return ()
 
     @property
     def start(self) -> float:
@@ -246,17 +239,9 @@ class DelayedSignal:
             samples, per_interval, 0.0 if is_line else tolerance * float(np.abs(samples.u).max(initial=0.0))
         )
 
-    def unbatched(self) -> Sequence["DelayedSignal"]:
-        """Return the signal itself, which is a single one."""
-        return [self]
-
     def through(self, weights: Values) -> "DelayedSignal":
         """Return the signal weights · v."""
         return replace(self, weights=weights if self.weights is None else weights @ self.weights)
-
-    def counted_from(self, origin: float) -> None:  # noqa: ARG002
-        """Return None: knots and functions keep their given times."""
-        return
 
     def _weighted(self, values: Values) -> Values:
         """Return weights · values."""

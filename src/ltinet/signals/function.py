@@ -16,7 +16,7 @@ from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.adaptive_sampling import resolution_error, sample_function
 from ltinet.signals.arrays import Times, Values, as_array
-from ltinet.signals.sampled import SampledApproximation
+from ltinet.signals.sampled import SampledApproximation, SingleSignal
 from ltinet.signals.times import as_times
 
 # Function of one time; it may accept an array of times as well, which is faster.
@@ -29,7 +29,7 @@ _N_CHECKED = 7  # number of times at which the result of that call is compared w
 
 @final
 @dataclass(frozen=True, init=False, eq=False)
-class FunctionSignal:
+class FunctionSignal(SingleSignal):
     """Input signal u(t) given as a function of one time.
 
     For a single input the function may return a number. A function that also accepts times `(T,)` and returns values
@@ -73,11 +73,6 @@ class FunctionSignal:
             object.__setattr__(self, name, value)
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch, () for a single signal."""
-        return ()
-
-    @property
     def start(self) -> float:
         """First time, −∞: functions are defined everywhere."""
         return -np.inf
@@ -115,16 +110,6 @@ class FunctionSignal:
         samples, per_interval = sample_function(self._limited(tolerance), t, tolerance=tolerance)
         return SampledApproximation(samples, per_interval, tolerance * float(np.abs(samples.u).max(initial=0.0)))
 
-    def unbatched(self) -> list["FunctionSignal"]:
-        """Return the signals of a batch; a single signal returns itself.
-
-        Returns
-        -------
-        sequence of FunctionSignal
-            The signals.
-        """
-        return [self]
-
     def through(self, weights: Values) -> "FunctionSignal":
         """Return the signal weights · u.
 
@@ -152,21 +137,6 @@ class FunctionSignal:
             return rows if np.ndim(t) else rows[0]
 
         return weighted
-
-    def counted_from(self, origin: float) -> None:  # noqa: ARG002
-        """Return None: functions are evaluated at the given times.
-
-        Parameters
-        ----------
-        origin : float
-            New zero of the time axis.
-
-        Returns
-        -------
-        None
-            There is no shifted signal.
-        """
-        return
 
     def _limited(self, tolerance: float) -> "FunctionSignal":
         """Return the function with a limit on the number of calls."""

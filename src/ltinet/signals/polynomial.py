@@ -10,13 +10,13 @@ from ltinet._util.text import format_count
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.adaptive_sampling import sample_function
 from ltinet.signals.arrays import Times, Values, as_real_array
-from ltinet.signals.sampled import SampledApproximation, SampledSignal
+from ltinet.signals.sampled import SampledApproximation, SampledSignal, SingleSignal
 from ltinet.signals.times import as_times
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class PolynomialSignal:
+class PolynomialSignal(SingleSignal):
     """Piecewise polynomial u(t) = Σ_k c[k, i] (t − t_i)^(d−k) between breaks t_i and t_{i+1}, as in SciPy's `PPoly`.
 
     Where adjacent pieces have different values at their break, u jumps.
@@ -83,11 +83,6 @@ class PolynomialSignal:
     def n_inputs(self) -> int:
         """Number of input channels."""
         return int(self.coefficients.shape[2])
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch, () for a single signal."""
-        return ()
 
     @property
     def start(self) -> float:
@@ -173,16 +168,6 @@ class PolynomialSignal:
         samples, per_interval = sample_function(self, t, tolerance=tolerance)
         error = tolerance * float(np.abs(samples.u).max(initial=0.0)) if self.degree > 1 else 0.0
         return SampledApproximation(samples, per_interval, error)
-
-    def unbatched(self) -> list["PolynomialSignal"]:
-        """Return the signals of a batch; a single signal returns itself.
-
-        Returns
-        -------
-        sequence of PolynomialSignal
-            The signals.
-        """
-        return [self]
 
     def through(self, weights: Values) -> "PolynomialSignal":
         """Return the signal weights · u.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, final
+from typing import Any, Literal, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,40 @@ class SampledApproximation(NamedTuple):
     """Number of samples between two output times; 1 for samples that are used as given."""
     error: float
     """Bound on the difference to the signal."""
+
+
+class SingleSignal:
+    """Base class of signals that are no batches and keep their given times."""
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch, () for a single signal."""
+        return ()
+
+    def unbatched(self) -> list[Self]:
+        """Return the signals of a batch; a single signal returns itself.
+
+        Returns
+        -------
+        list
+            The signal.
+        """
+        return [self]
+
+    def counted_from(self, origin: float) -> Self | None:  # noqa: ARG002
+        """Return the signal with times relative to an origin, if that changes neither times nor values by rounding.
+
+        Parameters
+        ----------
+        origin : float
+            New zero of the time axis.
+
+        Returns
+        -------
+        signal or None
+            The signal; None where rounding would change it, and for functions, which keep their given times.
+        """
+        return None
 
 
 @final

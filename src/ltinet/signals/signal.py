@@ -26,12 +26,10 @@ class PiecewiseSmooth(Protocol):
     @property
     def n_inputs(self) -> int:
         """Number of channels."""
-        ...
 
     @property
     def knots(self) -> Times:
         """Times at which the function is not smooth, ascending."""
-        ...
 
     def value(self, t: Times) -> Values:
         """Return u(t), the value after a jump.
@@ -46,7 +44,6 @@ class PiecewiseSmooth(Protocol):
         ndarray
             Values, `(..., T, n_inputs)`.
         """
-        ...
 
     def value_before(self, t: Times) -> Values:
         """Return u(t⁻), the value before a jump.
@@ -61,7 +58,6 @@ class PiecewiseSmooth(Protocol):
         ndarray
             Values, `(..., T, n_inputs)`.
         """
-        ...
 
 
 @runtime_checkable
@@ -74,22 +70,18 @@ class Signal(PiecewiseSmooth, Protocol):
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Shape of the batch, () for a single signal."""
-        ...
 
     @property
     def start(self) -> float:
         """First time at which the signal is defined."""
-        ...
 
     @property
     def stop(self) -> float:
         """Last time at which the signal is defined."""
-        ...
 
     @property
     def degree(self) -> int | None:
         """Degree of the polynomials between knots, None if the signal is not piecewise polynomial."""
-        ...
 
     def derivative(self, t: Times) -> Values:
         """Return u̇(t), the value after a knot.
@@ -104,7 +96,6 @@ class Signal(PiecewiseSmooth, Protocol):
         ndarray
             Values, `(..., T, n_inputs)`.
         """
-        ...
 
     def sampled_over(self, t: Times, *, tolerance: float) -> SampledApproximation:
         """Return samples whose linear interpolant is within tolerance · max |u| of the signal.
@@ -121,7 +112,6 @@ class Signal(PiecewiseSmooth, Protocol):
         SampledApproximation
             The samples, their number per interval of `t`, and a bound on the error.
         """
-        ...
 
     def unbatched(self) -> Sequence["Signal"]:
         """Return the signals of a batch; a single signal returns itself.
@@ -131,7 +121,6 @@ class Signal(PiecewiseSmooth, Protocol):
         sequence of Signal
             The signals.
         """
-        ...
 
     def through(self, weights: Values) -> "Signal":
         """Return the signal weights · u.
@@ -146,7 +135,6 @@ class Signal(PiecewiseSmooth, Protocol):
         Signal
             Signal with k channels.
         """
-        ...
 
     def counted_from(self, origin: float) -> "Signal | None":
         """Return the signal with times relative to an origin, if that changes neither times nor values by rounding.
@@ -161,7 +149,6 @@ class Signal(PiecewiseSmooth, Protocol):
         Signal or None
             The signal, None where rounding would change it.
         """
-        ...
 
 
 # Batches

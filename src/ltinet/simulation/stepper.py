@@ -268,7 +268,7 @@ class Stepper:
 
 
 def _is_finite(values: Array) -> bool:
-    """Return True if all numbers are finite; a finite sum is the faster proof for a few, one that overflows is none."""
+    """Return True if all numbers are finite. For few numbers a finite sum is proof; a sum that overflows is not."""
     return math.isfinite(sum(values.tolist())) or bool(np.isfinite(values).all())
 
 

@@ -41,8 +41,9 @@ def realize_polynomials(num: MatrixLike, den: MatrixLike) -> SystemMatrices:
     n = len(a) - 1
     excess = max(numerators.shape[1] - len(a), 0)
     if numerators[:, :excess].any():
+        degree = numerators.shape[1] - 1 - np.flatnonzero(numerators.any(axis=0))[0]
         raise InvalidSystemError(
-            f"the transfer function is improper: num has degree {_degree(numerators)}, den only {n}, so the output "
+            f"the transfer function is improper: num has degree {degree}, den only {n}, so the output "
             "would need derivatives of the input; pass a proper one, for example with a fast pole added to den"
         )
     c = np.zeros((len(numerators), n + 1))
@@ -68,7 +69,12 @@ def realize_polynomial_matrix(
         _realize_column([row[j] for row in num], [row[j] for row in den], where=f"input {j}")
         for j in range(len(num[0]))
     ]
-    return _parallel_inputs(columns)
+    return SystemMatrices(
+        block_diag(*(column.A for column in columns)),
+        block_diag(*(column.B for column in columns)),
+        np.hstack([column.C for column in columns]),
+        np.hstack([column.D for column in columns]),
+    )
 
 
 def realize_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], gain: float) -> SystemMatrices:
@@ -85,12 +91,8 @@ def realize_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], ga
     numerators += [np.ones(1)] * (len(denominators) - len(numerators))
     system = realize_polynomials([[gain]], [1.0])
     for num, den in zip(numerators, denominators, strict=True):
-        system = _series(system, realize_polynomials(num, den))
+        system = series(system, realize_polynomials(num, den))
     return system
-
-
-def _degree(numerators: Matrix) -> int:
-    return int(numerators.shape[1] - 1 - np.flatnonzero(numerators.any(axis=0))[0])
 
 
 def _realize_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], where: str) -> SystemMatrices:
@@ -110,17 +112,7 @@ def _realize_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], wher
     )
 
 
-def _parallel_inputs(columns: Sequence[SystemMatrices]) -> SystemMatrices:
-    """Combine systems with one input each and add their outputs."""
-    return SystemMatrices(
-        block_diag(*(column.A for column in columns)),
-        block_diag(*(column.B for column in columns)),
-        np.hstack([column.C for column in columns]),
-        np.hstack([column.D for column in columns]),
-    )
-
-
-def _series(first: SystemMatrices, second: SystemMatrices) -> SystemMatrices:
+def series(first: SystemMatrices, second: SystemMatrices) -> SystemMatrices:
     """Feed the output of `first` to `second`."""
     A = np.block([[first.A, np.zeros((first.n_states, second.n_states))], [second.B @ first.C, second.A]])
     B = np.vstack([first.B, second.B @ first.D])
@@ -181,7 +173,10 @@ def _matrices_from_object(obj: Any) -> SystemMatrices:
     if _has_attributes(obj, "A", "B", "C"):
         return SystemMatrices(obj.A, obj.B, obj.C, getattr(obj, "D", None), getattr(obj, "E", None))
     if _has_attributes(obj, "num", "den"):
-        return _from_transfer_function(obj)
+        # scipy.signal has one denominator, python-control one for each output and input.
+        num, den = getattr(obj, "num_list", obj.num), getattr(obj, "den_list", obj.den)
+        is_matrix = isinstance(den, list) and isinstance(den[0], list)
+        return realize_polynomial_matrix(num, den) if is_matrix else realize_polynomials(num, den)
     if _has_attributes(obj, "zeros", "poles", "gain"):
         return _from_zeros_poles_gain(obj)
     raise InvalidSystemError(
@@ -250,14 +245,6 @@ def _from_pymor(model: Any) -> SystemMatrices:
             f"{_type_name(model)}.to_matrices() gives {len(matrices)} matrices, not A, B, C, D, E; {_ACCEPTED_TYPES}"
         )
     return SystemMatrices(*matrices)
-
-
-def _from_transfer_function(obj: Any) -> SystemMatrices:
-    """Convert a transfer function: scipy.signal has one denominator, python-control one for each output and input."""
-    num, den = getattr(obj, "num_list", obj.num), getattr(obj, "den_list", obj.den)
-    if isinstance(den, list) and isinstance(den[0], list):
-        return realize_polynomial_matrix(num, den)
-    return realize_polynomials(num, den)
 
 
 def _from_zeros_poles_gain(obj: Any) -> SystemMatrices:

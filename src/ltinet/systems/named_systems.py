@@ -217,7 +217,9 @@ def blobs(*, seed: int = 0) -> SystemMatrices:
     A[first, first + 1], A[first + 1, first] = -pairs.imag, pairs.imag
     B, C = generator.uniform(0.0, 1.0, (n, 10)), generator.uniform(0.0, 1.0, (4, n))
     D = generator.uniform(-1.0, 0.0, (4, 10))
-    R = _haar_orthogonal(generator, n)
+    # Haar distribution: QR of a Gaussian matrix with fixed signs (Stewart 1980).
+    Q, triangle = np.linalg.qr(generator.standard_normal((n, n)))
+    R = Q * np.sign(np.diag(triangle))
     return SystemMatrices(R.T @ A @ R, R.T @ B, C @ R, D)
 
 
@@ -231,12 +233,6 @@ def _sunflower(centre: complex, count: int) -> NDArray[np.complex128]:
     k = np.arange(count)
     directions = np.exp(1j * np.pi * (3.0 - np.sqrt(5.0)) * k)
     return np.asarray(centre + BLOB_RADIUS * np.sqrt((k + 0.5) / max(count, 1)) * directions, dtype=np.complex128)
-
-
-def _haar_orthogonal(generator: np.random.Generator, n: int) -> Matrix:
-    """Draw an orthogonal matrix with Haar distribution: QR of a Gaussian matrix with fixed signs (Stewart 1980)."""
-    Q, R = np.linalg.qr(generator.standard_normal((n, n)))
-    return np.asarray(Q * np.sign(np.diag(R)), dtype=np.float64)
 
 
 # Heat and transport on a square plate: sparse systems of any size.

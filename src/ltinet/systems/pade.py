@@ -17,6 +17,7 @@ from scipy import linalg
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSystemError
+from ltinet.systems.converters import series
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
@@ -56,23 +57,15 @@ def approximate_delays(system: SystemMatrices, settings: SignalSettings, order: 
         )
     before = _parallel(settings.array("input_delay", system.n_inputs), int(order))
     after = _parallel(settings.array("output_delay", system.n_outputs), int(order))
-    A, B, C, D = _series(_series(before, (system.A, system.B, system.C, system.D)), after)
-    return SystemMatrices(A, B, C, D).with_names(system.names.without_states)
+    dense = SystemMatrices(system.A, system.B, system.C, system.D)
+    return series(series(before, dense), after).with_names(system.names.without_states)
 
 
-def _parallel(delays: Array, order: int) -> StateSpaceArrays:
+def _parallel(delays: Array, order: int) -> SystemMatrices:
     """Return the diagonal system of one approximant for each channel."""
     static = np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), np.array([[1.0]])
     parts = [pade_delay(delay, order) if delay else static for delay in delays.tolist()]
     A, B, C, D = (linalg.block_diag(*(part[index] for part in parts)) for index in range(4))
     n = sum(len(part[0]) for part in parts)
     m = len(delays)
-    return A.reshape(n, n), B.reshape(n, m), C.reshape(m, n), D.reshape(m, m)
-
-
-def _series(first: StateSpaceArrays, second: StateSpaceArrays) -> StateSpaceArrays:
-    """Return the second system driven by the outputs of the first."""
-    A1, B1, C1, D1 = first
-    A2, B2, C2, D2 = second
-    A = np.block([[A1, np.zeros((len(A1), len(A2)))], [B2 @ C1, A2]])
-    return A, np.vstack([B1, B2 @ D1]), np.hstack([D2 @ C1, C2]), D2 @ D1
+    return SystemMatrices(A.reshape(n, n), B.reshape(n, m), C.reshape(m, n), D.reshape(m, m))

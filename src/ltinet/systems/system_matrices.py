@@ -24,7 +24,6 @@ from ltinet.systems.matrices import (
     as_real_matrix,
     as_sparse_matrix,
     as_square_matrix,
-    make_read_only,
     shape_of,
     sparse_equal,
 )
@@ -38,7 +37,6 @@ class HasTimeStep(Protocol):
     @property
     def dt(self) -> float | None:
         """Time step; None in continuous time."""
-        ...
 
 
 def validate_time_step(dt: Any) -> float | None:
@@ -185,13 +183,6 @@ class SystemMatrices:
     def with_names(self, names: SignalNames) -> "SystemMatrices":
         """Return the same system with these names; raise InvalidSystemError if their numbers do not fit."""
         return self if names == self.names else self._with("names", self._validate_names(names))
-
-    @property
-    def states_as_outputs(self) -> "SystemMatrices":
-        """System with the same states and inputs whose outputs are all states."""
-        n, m = self.n_states, self.n_inputs
-        system = self.with_names(UNNAMED)._with("C", make_read_only(np.eye(n)))
-        return system._with("D", make_read_only(np.zeros((n, m))))
 
     def _validate_names(self, names: SignalNames) -> SignalNames:
         return names.validate_for(n_inputs=self.n_inputs, n_outputs=self.n_outputs, n_states=self.n_states)

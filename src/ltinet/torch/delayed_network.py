@@ -19,7 +19,7 @@ from ltinet.simulation.delayed_stepper import delays_in_samples
 from ltinet.systems.signal_names import SignalNames
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.torch.linear_network import LinearNetwork
-from ltinet.torch.validation import DoublePrecisionModule, validate_input, validate_states
+from ltinet.torch.validation import DoublePrecisionModule, outside_compiled_graphs, validate_input, validate_states
 
 NetworkType = TypeVar("NetworkType")
 
@@ -127,6 +127,7 @@ class DelayedNetwork(DoublePrecisionModule, Generic[NetworkType]):
         """
         return self.network.to_network()
 
+    @outside_compiled_graphs
     def forward(
         self,
         u: Tensor,
@@ -162,14 +163,6 @@ class DelayedNetwork(DoublePrecisionModule, Generic[NetworkType]):
             u or a state has a wrong shape, type or device, or numbers that are not finite; or times are given to a
             model with delays.
         """
-        if torch.compiler.is_compiling():  # a graph break, as in `LinearNetwork.forward`
-            run: Any = torch.compiler.disable(self._run_samples)
-            return run(u, times, state, x0, return_state)
-        return self._run_samples(u, times, state, x0, return_state)
-
-    def _run_samples(
-        self, u: Tensor, times: Tensor | None, state: Tensor | None, x0: Tensor | None, return_state: bool
-    ) -> Any:
         u = validate_input(u, n_inputs=self.n_inputs, device=self.u0.device)
         # Offsets are often large relative to the deviations from them: subtract in float64, then round once.
         v = (u.to(self.u0.dtype) - self.u0).to(u.dtype)

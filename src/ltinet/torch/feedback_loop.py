@@ -120,11 +120,6 @@ def advance_states(loop: FeedbackLoop, w: Tensor, u: Tensor, v: Tensor) -> Tenso
     return w @ loop.P.mT + u @ loop.Gamma_u.mT + v @ loop.Gamma_v.mT
 
 
-def loop_outputs(loop: FeedbackLoop, w: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """Return the outputs at samples."""
-    return w @ loop.C_y.mT + u @ loop.y_u.mT + v @ loop.y_v.mT
-
-
 def algebraic_jacobian(xi: Tensor, xi_v: Tensor, static_map: StaticMap) -> Tensor:
     """Compute 1 − d_v ∂φ/∂ξ at every sample, `(…, r, r)`."""
     identity = torch.eye(xi.shape[-1], dtype=xi.dtype, device=xi.device)
@@ -186,7 +181,7 @@ def run_linearized(
     delta, delta_end = scan_time_varying(solution.A, after - after.detach(), start - start.detach())
     w, end = solution.states + delta, after[:, -1].detach() + delta_end
     xi = solution.map_inputs.evaluate(w @ loop.C_xi.mT + direct, loop.xi_v, static_map)
-    return loop_outputs(loop, w, u, static_map(xi)), end
+    return w @ loop.C_y.mT + u @ loop.y_u.mT + static_map(xi) @ loop.y_v.mT, end
 
 
 @final

@@ -50,6 +50,7 @@ from ltinet.torch.uniform import advance_one_step
 from ltinet.torch.validation import (
     DoublePrecisionModule,
     compute_dtype,
+    outside_compiled_graphs,
     validate_input,
     validate_states,
     validate_times,
@@ -215,6 +216,7 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
         other.dt, other._step_cache, other.cuda_graphs = as_time_step(dt, "dt"), None, CudaGraphCache()
         return other
 
+    @outside_compiled_graphs
     def forward(
         self,
         u: Tensor,
@@ -253,27 +255,15 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
         InvalidSignalError
             u or a state has a wrong shape, type or device, or numbers that are not finite.
         """
-        if torch.compiler.is_compiling():  # hundreds of small operations: a graph break costs less than compiling them
-            run: Any = torch.compiler.disable(self._run_samples)
-            return run(u, times, state, x0, return_state, plan)
-        return self._run_samples(u, times, state, x0, return_state, plan)
-
-    def _run_samples(
-        self,
-        u: Tensor,
-        times: Tensor | None,
-        state: Tensor | None,
-        x0: Tensor | None,
-        return_state: bool,
-        plan: Plan | None,
-    ) -> Any:
         u = validate_input(u, n_inputs=self.n_inputs, device=self.B.device)
         if times is not None:
             return self._run_at_times(u, times, state=state, x0=x0, return_state=return_state)
         batch, steps = tuple(u.shape[:-2]), u.shape[-2]
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(compute_dtype(u.dtype)).reshape(-1, steps, self.n_inputs)
-            plan = plan or select_plan(self._sizes(samples))
+            growth = self.growth * self.dt
+            sizes = ProblemSizes.of(samples, n_states=self.n_states, n_outputs=self.n_outputs, growth=growth)
+            plan = plan or select_plan(sizes)
             initial = self.initial_state(batch, state, x0)
             kernels = self._captured_kernels(samples, initial, plan, with_end=return_state)
             if kernels is not None:
@@ -339,19 +329,6 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
             Matrices as tensors, differentiable in the parameters.
         """
         return build_system({**self._parameters, **self._buffers})
-
-    def _sizes(self, samples: Tensor) -> ProblemSizes:
-        batch, steps, m = samples.shape
-        return ProblemSizes(
-            batch=batch,
-            steps=steps,
-            n_states=self.n_states,
-            n_inputs=m,
-            n_outputs=self.n_outputs,
-            growth=max(self.growth, 0.0) * self.dt * steps,
-            on_gpu=samples.is_cuda,
-            bytes_per_number=samples.element_size(),
-        )
 
     def _captured_kernels(
         self, samples: Tensor, initial: InitialState, plan: Plan, *, with_end: bool

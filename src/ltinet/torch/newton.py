@@ -108,7 +108,12 @@ def solve_damped_newton(
         return current.after[:, :0], 0
     A, damping = state_jacobian(loop, current.xi, static_map), _INITIAL_DAMPING
     for count in range(1, max_passes + 1):
-        states = _updated_states(A, current, start, damping)
+        if damping >= _MIN_DAMPING:
+            states = current.after + solve_damped_step(A, current.image - current.after, damping)
+        else:
+            offset = current.image - (A @ current.before.unsqueeze(-1)).squeeze(-1)
+            states, end = scan_time_varying(A, offset, start)
+            states = torch.cat([states[:, 1:], end.unsqueeze(1)], 1)
         if damping < _MIN_DAMPING and has_converged(states, current.after):
             return states, count
         candidate = _evaluate_iterate(loop, u, start, static_map, states)
@@ -144,14 +149,6 @@ def _evaluate_iterate(loop: FeedbackLoop, u: Tensor, start: Tensor, static_map: 
     xi = map_input(loop, before, u, static_map)
     image = advance_states(loop, before, u, static_map(xi))
     return _Iterate(after, before, xi, image, float((image - after).square().sum()))
-
-
-def _updated_states(A: Tensor, current: _Iterate, start: Tensor, damping: float) -> Tensor:
-    """Return the states after each sample after one more pass."""
-    if damping >= _MIN_DAMPING:
-        return current.after + solve_damped_step(A, current.image - current.after, damping)
-    states, end = scan_time_varying(A, current.image - (A @ current.before.unsqueeze(-1)).squeeze(-1), start)
-    return torch.cat([states[:, 1:], end.unsqueeze(1)], 1)
 
 
 # Windows of a record. The constants are empirical: `benchmarks.learning.loops` counts passes and steps.

@@ -33,7 +33,6 @@ from ltinet.torch.uniform import (
 )
 
 AlgorithmName = Literal["convolution", "scan", "steps", "time blocks"]
-ALGORITHMS: tuple[AlgorithmName, ...] = ("convolution", "scan", "steps", "time blocks")
 
 
 @dataclass(frozen=True)
@@ -58,10 +57,12 @@ class ProblemSizes:
     on_gpu: bool = False
     bytes_per_number: int = 8
 
-
-def estimate_cost(plan: Plan, sizes: ProblemSizes) -> float:
-    """Estimate the time of a forward and a backward pass in nanoseconds."""
-    return estimate_gpu_cost(plan, sizes) if sizes.on_gpu else estimate_cpu_cost(plan, sizes)
+    @classmethod
+    def of(cls, u: Tensor, *, n_states: int, n_outputs: int, growth: float) -> "ProblemSizes":
+        """Return the sizes of a run on samples `(B, T, m)`, in each of which states grow by a factor e^growth."""
+        batch, steps, n_inputs = u.shape
+        growth = max(growth, 0.0) * steps
+        return cls(batch, steps, n_states, n_inputs, n_outputs, growth, u.is_cuda, u.element_size())
 
 
 def estimate_cpu_cost(plan: Plan, sizes: ProblemSizes) -> float:
@@ -125,6 +126,7 @@ def select_plan(sizes: ProblemSizes) -> Plan:
     if sizes.growth <= _MAX_CONVOLUTION_GROWTH:
         # Blocks of time for the end state alone: about as many samples in a block as there are blocks.
         plans.append(Plan("convolution", max(16, min(512, math.isqrt(sizes.steps)))))
+    estimate_cost = estimate_gpu_cost if sizes.on_gpu else estimate_cpu_cost
     return min(plans, key=lambda plan: estimate_cost(plan, sizes))
 
 

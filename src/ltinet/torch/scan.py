@@ -10,8 +10,6 @@ state and λ_k = g_k + A_kᵀ λ_{k+1}, the gradient of b_k is λ_{k+1}.
 """
 
 import math
-from collections.abc import Callable
-from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -60,8 +58,12 @@ class StateScan(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """Return the states before each step, and the one after the last."""
         states = torch.empty_like(drive, memory_format=torch.contiguous_format)
-        end = _select_scan(drive, blocks)(Propagator(re, im, reals, blocks), drive, start, states, reverse=reverse)
-        return states, end
+        decay = Propagator(re, im, reals, blocks)
+        if not _has_kernel(drive, blocks):
+            return states, scan_into(decay, drive, start, states, reverse=reverse)
+        from ltinet.torch.triton_scan import scan_on_gpu
+
+        return states, scan_on_gpu(decay, drive, start, states, reverse=reverse)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -130,22 +132,12 @@ class StateScan(torch.autograd.Function):
         return (states.unflatten(1, (count, -1)), end.unflatten(1, (count, -1))), (1, 1)
 
 
+_HAS_TRITON = find_spec("triton") is not None
+
+
 def _has_kernel(drive: Tensor, blocks: tuple[Tensor, ...] | list[Tensor]) -> bool:
     """Return True if there is a Triton kernel: for pairs and reals on a GPU, where Triton is installed."""
-    return not blocks and drive.is_cuda and _has_triton()
-
-
-@cache
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
-
-
-def _select_scan(drive: Tensor, blocks: tuple[Tensor, ...]) -> Callable[..., Tensor]:
-    if not _has_kernel(drive, blocks):
-        return scan_into
-    from ltinet.torch.triton_scan import scan_on_gpu
-
-    return scan_on_gpu
+    return not blocks and drive.is_cuda and _HAS_TRITON
 
 
 def _backward_on_gpu(

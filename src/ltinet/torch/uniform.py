@@ -12,10 +12,10 @@ for every type of input: outputs are small differences of states in many network
 leave four digits. The results equal those of `ltinet.simulation`.
 """
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
+from scipy.fft import next_fast_len
 from torch import Tensor
 
 from ltinet.torch.exponentials import cache_signature
@@ -156,21 +156,9 @@ def _padded_length(signals: Tensor) -> int:
     return fast_fft_length(2 * signals.shape[-1] - 1)
 
 
-@lru_cache(maxsize=256)
 def fast_fft_length(minimum: int) -> int:
     """Return the smallest even 2ᵃ 3ᵇ 5ᶜ that is not below a minimum."""
-    best = 1 << max(minimum - 1, 1).bit_length()
-    power_of_5 = 1
-    while power_of_5 < best:
-        odd_part = power_of_5
-        while odd_part < best:
-            length = odd_part * 2
-            while length < minimum:
-                length *= 2
-            best = min(best, length)
-            odd_part *= 3
-        power_of_5 *= 5
-    return best
+    return 2 * next_fast_len(-(-minimum // 2), real=True)
 
 
 # Blocks of time

@@ -5,7 +5,9 @@ digits that a conversion to single precision has removed.
 """
 
 import math
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +27,19 @@ class DoublePrecisionModule(nn.Module):
         return super()._apply(move, recurse)
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def outside_compiled_graphs(method: Method) -> Method:
+    """Let torch.compile break its graph at a method: compiling hundreds of small operations would cost more."""
+
+    @wraps(method)
+    def run(*args: Any, **options: Any) -> Any:
+        return (torch.compiler.disable(method) if torch.compiler.is_compiling() else method)(*args, **options)
+
+    return cast(Method, run)
+
+
 _COMPUTE_DTYPES = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 
 
@@ -33,26 +48,24 @@ def compute_dtype(dtype: torch.dtype) -> torch.dtype:
     return _COMPUTE_DTYPES.get(dtype, dtype)
 
 
-def validate_input(u: Any, *, n_inputs: int, device: torch.device, name: str = "u", axes: str = "(…, T, {})") -> Tensor:
+def validate_input(u: Any, *, n_inputs: int, device: torch.device, axes: str = "(…, T, {})") -> Tensor:
     """Return the samples after checks of type, shape, device and finiteness; raise InvalidSignalError otherwise."""
     shape = axes.format(n_inputs)
     min_axes = 2 if "T" in axes else 1
     if not isinstance(u, Tensor):
-        raise InvalidSignalError(f"{name} is a {type(u).__name__}; give a tensor {shape}: torch.as_tensor({name})")
+        raise InvalidSignalError(f"u is a {type(u).__name__}; give a tensor {shape}: torch.as_tensor(u)")
     if u.dtype not in (torch.float64, torch.float32, *_COMPUTE_DTYPES):
-        raise InvalidSignalError(
-            f"{name} has type {u.dtype}; give real floating-point numbers, for example {name}.double()"
-        )
+        raise InvalidSignalError(f"u has type {u.dtype}; give real floating-point numbers, for example u.double()")
     if u.layout != torch.strided:
-        raise InvalidSignalError(f"{name} is stored as {u.layout}; give a dense tensor: {name}.to_dense()")
+        raise InvalidSignalError(f"u is stored as {u.layout}; give a dense tensor: u.to_dense()")
     if u.dim() < min_axes or u.shape[-1] != n_inputs or (min_axes == 2 and u.shape[-2] == 0):
         raise InvalidSignalError(
-            f"{name} has shape {tuple(u.shape)}; it must be {shape}: batches first, {'then time, ' * (min_axes == 2)}"
+            f"u has shape {tuple(u.shape)}; it must be {shape}: batches first, {'then time, ' * (min_axes == 2)}"
             f"{format_count(n_inputs, 'input')} last"
         )
     if u.device != device:
-        raise InvalidSignalError(f"{name} is on {u.device} but the model on {device}; move one of them: {name}.to(…)")
-    require_finite(u, name)
+        raise InvalidSignalError(f"u is on {u.device} but the model on {device}; move one of them: u.to(…)")
+    require_finite(u, "u")
     return u
 
 

@@ -1,6 +1,7 @@
 """Untrained models equal `net.simulate` with every algorithm."""
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 import ltinet
 from data_sets import DATA_SETS
 from learnt_systems import KINDS, network_of, off_by
-from ltinet.torch.planner import ALGORITHMS, Plan
+from ltinet.torch.planner import AlgorithmName, Plan
 
 STEPS = 10_000
 FP64 = 1e-12  # of the peak: ten thousand steps of one rounding each
@@ -67,7 +68,7 @@ def test_real_systems_from_states_in_pieces_and_at_other_times(data_dir: Path, n
 
 
 @pytest.mark.default_cases(3)
-@pytest.mark.parametrize("way", ALGORITHMS)
+@pytest.mark.parametrize("way", get_args(AlgorithmName))
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_way_from_rest_from_x0_and_in_pieces(kind: str, hold: str, way: str) -> None:

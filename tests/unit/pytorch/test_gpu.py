@@ -1,6 +1,7 @@
 """Outputs and gradients on a GPU equal those on the CPU with every algorithm."""
 
 import copy
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from learnt_systems import KINDS, network_of
 from ltinet.torch.linear_network import LinearNetwork
-from ltinet.torch.planner import ALGORITHMS, Plan
+from ltinet.torch.planner import AlgorithmName, Plan
 
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU that PyTorch can use", allow_module_level=True)
@@ -32,7 +33,7 @@ def assert_equal(one: list, other: list, bound: float = 1e-10) -> None:
 
 
 @pytest.mark.parametrize("hold", ["zero", "linear"])
-@pytest.mark.parametrize("way", ALGORITHMS)
+@pytest.mark.parametrize("way", get_args(AlgorithmName))
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_and_gradients(kind: str, way: str, hold: str) -> None:
     here = network_of(kind).to_torch(0.1, hold=hold)

@@ -1,6 +1,7 @@
 """Derivatives of every kind that PyTorch supports, with every algorithm."""
 
 import copy
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from torch.func import functional_call, jvp, vmap
 
 from learnt_systems import KINDS, network_of
 from ltinet.torch.linear_network import LinearNetwork
-from ltinet.torch.planner import ALGORITHMS, Plan
+from ltinet.torch.planner import AlgorithmName, Plan
 
 ALL = ("poles", "held", "couplings", "B", "C", "D")
 
@@ -23,7 +24,7 @@ def samples(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 @pytest.mark.default_cases(3)
-@pytest.mark.parametrize("way", ALGORITHMS)
+@pytest.mark.parametrize("way", get_args(AlgorithmName))
 @pytest.mark.parametrize("kind", ["pairs and reals", "coupled", "integrators"])
 def test_gradcheck_of_every_way_and_parameter(kind: str, way: str) -> None:
     model = small_model(kind)

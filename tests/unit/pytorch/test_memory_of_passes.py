@@ -16,7 +16,7 @@ from torch.profiler import ProfilerActivity, profile
 import ltinet
 from learnt_systems import pair
 from ltinet.torch.linear_network import LinearNetwork
-from ltinet.torch.planner import build_kernels, select_plan
+from ltinet.torch.planner import ProblemSizes, build_kernels, select_plan
 
 # States, channels, batch and steps of the layers that are timed: building twice, iss, and a wide one.
 SHAPES = [(48, 1, 1, 100_000), (48, 1, 16, 4096), (270, 3, 1, 10_000), (256, 128, 1, 4096)]
@@ -40,7 +40,8 @@ def peak(run: Callable[[], object]) -> int:
 
 def kernel_bytes(model: LinearNetwork, u: torch.Tensor) -> int:
     """What the kernels take that a record of this shape is run with."""
-    plan = select_plan(model._sizes(u))
+    sizes = ProblemSizes.of(u, n_states=model.n_states, n_outputs=model.n_outputs, growth=model.growth * model.dt)
+    plan = select_plan(sizes)
     found = build_kernels(model.one_step(), plan, u.shape[1], u.dtype)
     tensors = [own for own in found if isinstance(own, torch.Tensor)]
     return sum(own.numel() * own.element_size() for own in tensors)

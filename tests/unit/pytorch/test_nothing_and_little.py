@@ -1,6 +1,7 @@
 """Empty batches, records of one sample, copies and initial states."""
 
 import copy
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 import ltinet
 from learnt_systems import network_of
 from ltinet import nn
-from ltinet.torch.planner import ALGORITHMS, Plan
+from ltinet.torch.planner import AlgorithmName, Plan
 
 LINEAR = network_of("pairs and reals", n_inputs=2, n_outputs=2)
 SECOND = network_of("pairs and reals", n_inputs=2, n_outputs=1)
@@ -34,7 +35,7 @@ def test_a_batch_of_nothing(kind: str) -> None:
     y.sum().backward()
 
 
-@pytest.mark.parametrize("way", ALGORITHMS)
+@pytest.mark.parametrize("way", get_args(AlgorithmName))
 @pytest.mark.parametrize(("batch", "steps"), [(0, 5), (2, 1), (1, 2)])
 def test_every_way_through_little(way: str, batch: int, steps: int) -> None:
     model = LINEAR.to_torch(0.1)

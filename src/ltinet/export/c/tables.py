@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ltinet._util.floating_point import Array
 from ltinet.export.c.templates import c_comment, c_identifiers, protect_model_names
@@ -117,17 +118,17 @@ def delays_section(tapped: TappedModel, settings: ExportSettings) -> str:
     """Return the tables of taps, ring buffers and the operating point."""
     writer = _TableWriter(settings.dtype)
     history, waiting = tapped.history, tapped.output_steps
-    integers = {
+    integers: dict[str, tuple[ArrayLike, str]] = {
         "TAP_INPUT": ([tap.channel for tap in tapped.taps], "TAPS"),
         "TAP_LAG": ([tap.lag for tap in tapped.taps], "TAPS"),
         "TAP_ENDS_LINE": ([int(tap.ends_line) for tap in tapped.taps], "TAPS"),
-        "HISTORY_FIRST": ((np.cumsum(history) - history).tolist(), "INPUTS"),
-        "HISTORY_LENGTH": (history.tolist(), "INPUTS"),
-        "WAITING_FIRST": ((np.cumsum(waiting) - waiting).tolist(), "OUTPUTS"),
-        "WAITING_LENGTH": (waiting.tolist(), "OUTPUTS"),
+        "HISTORY_FIRST": (np.cumsum(history) - history, "INPUTS"),
+        "HISTORY_LENGTH": (history, "INPUTS"),
+        "WAITING_FIRST": (np.cumsum(waiting) - waiting, "OUTPUTS"),
+        "WAITING_LENGTH": (waiting, "OUTPUTS"),
     }
     parts = [
-        f"static const int {name}[MODEL_DIM(MODEL_{size})] = {{\n{c_list(map(str, values or [0]), per_line=12)}}};\n"
+        f"static const int {name}[MODEL_DIM(MODEL_{size})] = {{\n{c_integers(values)}}};\n"
         for name, (values, size) in integers.items()
     ]
     parts += [
@@ -135,7 +136,7 @@ def delays_section(tapped: TappedModel, settings: ExportSettings) -> str:
         writer.row("Y0", tapped.y0, "OUTPUTS", always=True),
     ]
     if tapped.is_partial.any():
-        flags = c_list(map(str, tapped.is_partial.astype(int).tolist()), per_line=12)
+        flags = c_integers(tapped.is_partial.astype(int))
         parts.append(f"static const int IS_PARTIAL[MODEL_DIM(MODEL_OUTPUTS)] = {{\n{flags}}};\n")
         parts.append(writer.rows("L", tapped.L, "OUTPUTS", "TAPS"))
     return "\n".join(parts)
@@ -152,6 +153,11 @@ def c_list(numbers: Iterable[str], *, indent: str = "    ", per_line: int = _NUM
     entries = list(numbers)
     lines = [", ".join(entries[first : first + per_line]) for first in range(0, len(entries), per_line)]
     return ",\n".join(indent + line for line in lines)
+
+
+def c_integers(values: ArrayLike) -> str:
+    """Return integers separated by commas, in lines; a zero for an empty array."""
+    return c_list(map(str, np.asarray(values).tolist() or [0]), per_line=12)
 
 
 class _TableWriter:
@@ -185,7 +191,7 @@ def _write_block_tables(model: StepModel, writer: _TableWriter) -> list[str]:
     n_fast = len(model.blocks) - model.slow_blocks
     matrices = [block.P if index < n_fast else block.P_minus_1 for index, block in enumerate(model.blocks)]
     integers = [
-        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_list(map(str, values.tolist()), per_line=12)}}};\n"
+        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_integers(values)}}};\n"
         for name, values in offsets.items()
     ]
     entry = writer.row("P_BLOCK", np.concatenate([matrix.T.ravel() for matrix in matrices]), "BLOCKS")

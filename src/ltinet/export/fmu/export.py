@@ -19,7 +19,7 @@ from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
 from ltinet.export import manifest
 from ltinet.export.c.export import model_sources
-from ltinet.export.c.tables import c_list, c_number
+from ltinet.export.c.tables import c_integers, c_list, c_number
 from ltinet.export.c.templates import fill_template, read_source
 from ltinet.export.fmu import description
 from ltinet.export.fmu.compiler import compile_libraries, find_compiler, validate_platforms
@@ -55,8 +55,7 @@ def _dense_block_tables(model: StepModel) -> list[str]:
     first = len(model.rates) + model.n_pairs + np.cumsum(sizes) - sizes
     tables = {"STATE": first, "STATES": sizes, "AT": np.cumsum(sizes**2) - sizes**2}
     lines = [
-        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_list(map(str, values.tolist()), per_line=12)}}};"
-        for name, values in tables.items()
+        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_integers(values)}}};" for name, values in tables.items()
     ]
     entries = np.concatenate([block.F.ravel() for block in model.blocks])
     return [*lines, f"static const double F_BLOCK[MODEL_BLOCK_ENTRIES] = {{\n{_c_numbers(entries)}}};"]
@@ -86,7 +85,7 @@ def delay_tables_section(model: StepModel, signals: SignalSettings) -> str:
     }
     lines = [f"static const double {name} = {{\n{_c_numbers(values)}}};" for name, values in tables.items()]
     lines.append(f"static const double LONGEST_DELAY = {c_number(largest_delay(model, signals), 'double')};")
-    indices = c_list(map(str, copy_of_output.tolist() or [0]), per_line=12)
+    indices = c_integers(copy_of_output)
     return "\n".join([*lines, f"static const int OUTPUT_COPY[MODEL_DIM(MODEL_OUTPUTS)] = {{\n{indices}}};"])
 
 

@@ -76,12 +76,6 @@ def _scalar_blocks(values: Complex, size: int) -> list[Array]:
     return [rows.reshape(*values.shape, 2, 2)]
 
 
-def propagators_minus_identity(model: StepModel, modes: BlockGroup) -> Array:
-    """Return P − 1 of each block without cancellation, `(blocks, k, k)`."""
-    dense = [model.blocks[index].P_minus_1[None] for index in modes.dense]
-    return np.concatenate([*_scalar_blocks(model.P_minus_1[modes.scalars], modes.size), *dense])
-
-
 _CHUNK_WIDTHS = (16, 32, 64, 128, 256)
 _CHUNKS_PER_GROUP = 8  # L; empirical: tables grow as L², iterations of the loop fall as 1/L
 _MAX_GROUPED_BLOCK = 4  # states of a block that is carried over a group; larger ones are carried from chunk to chunk
@@ -193,6 +187,11 @@ def _build_carry(model: StepModel, modes: BlockGroup, powers: Array, width: int,
     steps = block_powers(model, modes, L + 1, stride=width)  # P^{K l}
     by_increments = width == L == 1
     rows = steps.transpose(1, 0, 3, 2)  # (blocks, l, from, to)
+    over = rows[:, L]
+    if by_increments:  # P − 1 of each block without cancellation
+        dense = [model.blocks[index].P_minus_1[None] for index in modes.dense]
+        minus_identity = np.concatenate([*_scalar_blocks(model.P_minus_1[modes.scalars], modes.size), *dense])
+        over = minus_identity.swapaxes(-1, -2)
     local = np.zeros((blocks, L, k, L, k))
     for at in range(1, L):
         for before in range(at):
@@ -203,7 +202,7 @@ def _build_carry(model: StepModel, modes: BlockGroup, powers: Array, width: int,
         local=local.reshape(blocks, L * k, L * k),
         added=rows[:, :L][:, ::-1].reshape(blocks, L * k, k),
         across=rows[:, :L].transpose(0, 2, 1, 3).reshape(blocks, k, L * k),
-        over=propagators_minus_identity(model, modes).swapaxes(-1, -2) if by_increments else rows[:, L],
+        over=over,
         by_increments=by_increments,
         partly=powers.transpose(0, 1, 3, 2),
     )

@@ -121,7 +121,7 @@ def write_stack(
     holds = {run.model.hold for run in networks}
     unknown = [None] * len(outputs)  # maps amplify errors by unknown factors
     facts: dict[str, Any] = {
-        "made by": manifest.generator_name(),
+        "made by": manifest.GENERATOR,
         "target": "onnx",
         "network": {"sha256": checksum, "states": sum(run.model.n_states for run in networks)},
         "inputs": inputs,

@@ -1,22 +1,15 @@
 """Static maps of `ltinet.nn` as ONNX nodes.
 
-Each map is computed by the same operations as its PyTorch module.
+Each map is computed by the same operations as its PyTorch module. Its method `nodes` adds nodes from x `(batch, time,
+n_inputs)` to `(batch, time, n_outputs)` and returns the name of the result.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ltinet._util.floating_point import Array
 from ltinet.export.onnx.graph import GraphBuilder
-
-
-class MapNodes(Protocol):
-    """Map of a signal that acts on each sample alone."""
-
-    def nodes(self, build: GraphBuilder, x: str) -> str:
-        """Add nodes from x `(batch, time, n_inputs)` to `(batch, time, n_outputs)`; return the name of the result."""
-        ...
 
 
 class PolynomialMap(NamedTuple):
@@ -100,6 +93,10 @@ class TanhMap(NamedTuple):
         curve = build.op("MatMul", inner, build.table(self.V.T))
         total = build.op("Add", build.op("MatMul", x, build.table(self.L.T)), curve)
         return build.op("Sub", total, build.table(self.V @ np.tanh(self.b)))
+
+
+MapNodes: TypeAlias = PolynomialMap | SplineMap | MonotoneMap | TanhMap
+"""Map of a signal that acts on each sample alone."""
 
 
 def _truncated_cube(build: GraphBuilder, distance: str, edge: float) -> str:

@@ -47,7 +47,7 @@ def test_block_response():
 def test_vector_fit_finds_poles(p, m):
     system = draw_modes(np.random.default_rng([p, m]), p=p, m=m)
     data = scale_response(OMEGA, system.response(OMEGA), None)
-    poles = relocate_poles(data, initial_poles(data.s, system.order), feedthrough=True, stable=False) * data.unit
+    poles = relocate_poles(data, initial_poles(data.s, system.order), stable=False) * data.unit
     true = np.concatenate([system.poles, system.poles[system.poles.imag > 0.0].conj()])
     nearest = np.abs(poles[:, None] - true).min(axis=0)
     # Rounding moves poles by eps over their share in the response, which is above 1e-6 here.
@@ -59,7 +59,7 @@ def test_truncation_of_rank_one_residues(p, m):
     system = draw_modes(np.random.default_rng([7, p, m]), p=p, m=m)
     data = scale_response(OMEGA, system.response(OMEGA), None)
     true = sort_pairs(np.concatenate([system.poles, system.poles[system.poles.imag > 0.0].conj()]) / data.unit)
-    full = fit_residues(data, true, feedthrough=True)
+    full = fit_residues(data, true)
     assert full.n_states == min(p, m) * system.order
     small = balance_over_band(full, data.s).of_order(system.order)
     assert small.n_states == system.order
@@ -73,10 +73,10 @@ def test_descent_recovers_perturbed_model():
     system = draw_modes(rng, p=2, m=2)
     data = scale_response(OMEGA, system.response(OMEGA), None)
     true = sort_pairs(np.concatenate([system.poles, system.poles[system.poles.imag > 0.0].conj()]) / data.unit)
-    exact = balance_over_band(fit_residues(data, true, feedthrough=True), data.s).of_order(system.order)
+    exact = balance_over_band(fit_residues(data, true), data.s).of_order(system.order)
     moved = to_block_realization(exact.A * (1.0 + 0.01 * rng.standard_normal(exact.A.shape)), exact.B, exact.C, exact.D)
-    start = data.error(fit_output_matrices(moved, data, feedthrough=True).response(data.s))
-    found = descend(moved, data, DescentOptions(feedthrough=True, rounds=30, floor=1e-11))
+    start = data.error(fit_output_matrices(moved, data).response(data.s))
+    found = descend(moved, data, DescentOptions(rounds=30, floor=1e-11))
     assert start > 1e-4
     assert (
         data.error(found.response(data.s)) <= 1e-9
@@ -88,9 +88,7 @@ def test_the_best_C_and_D_leave_no_slope():
     system = draw_modes(rng, p=2, m=1)
     data = scale_response(OMEGA, system.response(OMEGA), None)
     A, b = pole_blocks(initial_poles(data.s, 3))
-    model = fit_output_matrices(
-        BlockRealization(A, b[:, None], np.zeros((2, 3)), np.zeros((2, 1)), (1, 2)), data, feedthrough=True
-    )
+    model = fit_output_matrices(BlockRealization(A, b[:, None], np.zeros((2, 3)), np.zeros((2, 1)), (1, 2)), data)
 
     def error(numbers):
         C, D = numbers[:6].reshape(2, 3), numbers[6:].reshape(2, 1)
