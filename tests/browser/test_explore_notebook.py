@@ -17,9 +17,9 @@ import pytest
 
 import ltinet
 from browser_page import PATIENCE
-from ltinet.explorer.page_session import InProcessWorker, PageSession
+from ltinet.explorer.page_session import PageSession
 from ltinet.explorer.widget import create_widget, handle_message
-from ltinet.explorer.worker_manager import WorkerManager, start_fork_server
+from ltinet.explorer.worker_manager import WorkerManager
 
 pytestmark = pytest.mark.slow  # pages in a browser
 
@@ -33,13 +33,12 @@ DROP = """(text) => {
 }"""
 
 
-@pytest.fixture(params=["alone", "processes"])
-def session(request: pytest.FixtureRequest) -> Iterator[PageSession]:
-    """With a thread that computes, as where nothing forks, and with processes."""
-    if request.param == "alone":
-        yield PageSession(InProcessWorker())
-        return
-    with closing(WorkerManager(start_fork_server())) as backend:
+@pytest.fixture(params=["forkserver", "spawn"])
+def session(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageSession]:
+    """Session with processes that are forked, and with processes that are started as programs, as on Windows."""
+    if request.param == "spawn":
+        monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
+    with closing(WorkerManager()) as backend:
         yield PageSession(backend)
 
 
@@ -73,7 +72,7 @@ def test_files_are_dropped_in_a_notebook(session: PageSession, tmp_path: Path) -
 def test_a_widget_keeps_the_kernel_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked is answered later, by another thread; what is cancelled in the meantime is answered as stopped."""
     pytest.importorskip("anywidget", reason="anywidget is not installed (extra jupyter)")
-    with closing(WorkerManager(start_fork_server())) as backend:
+    with closing(WorkerManager()) as backend:
         monkeypatch.setattr("ltinet.explorer.widget._shared_backend", lambda: backend)
         widget, answers = create_widget(None), queue.SimpleQueue[Any]()
         monkeypatch.setattr(type(widget), "send", lambda _, told, buffers: answers.put((told, buffers)))
