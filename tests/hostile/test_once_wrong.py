@@ -59,12 +59,14 @@ ONCE_WRONG = {
     "4110/large/3": "likewise, uniform steps of 132 states",
     "4104/large/13": "45 equal pairs: underflow of the scale of a Sylvester equation",
     "4205/large/14": "ratios of units that overflow in the bound, entries of A up to 2e273",
+    "4302/large/11": "a pair of eigenvalues of 1e-277 whose entries underflow in the basis of its block",
     "4203/descriptor/153": "an output that underflows to zero beside a bound of zero",
 }
 
 ONCE_INFINITE = {
     "2625/stiff/54": "feedback of errors over more passes than were computed",
     "61/stiff/107": "likewise, within one cell of time",
+    "4303/stiff/56": "likewise, steps of 1e6 seconds of a system with poles at 1e-7 to 1 rad/s",
 }
 """Runs whose results depend on the last digit of the data; only the existence of a finite bound is tested."""
 

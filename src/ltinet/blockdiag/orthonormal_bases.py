@@ -130,9 +130,8 @@ def _coupled_block(columns: Matrix, block: Matrix) -> tuple[Matrix, Matrix]:
     )  # similarity keeps eigenvalues and their real parts
     for i in pairs.tolist():
         (p, upper), (lower, minus_p) = similar[i : i + 2, i : i + 2].tolist()
-        cosine, sine, upper, lower = _standard_rotation(
-            0.5 * (p - minus_p), upper, lower, product=float(block[i, i + 1] * block[i + 1, i])
-        )
+        omega = math.sqrt(abs(block[i, i + 1])) * math.sqrt(abs(block[i + 1, i]))
+        cosine, sine, upper, lower = _standard_rotation(0.5 * (p - minus_p), upper, lower, omega=omega)
         flip = math.copysign(1.0, upper)
         rotation[i : i + 2, i : i + 2] = [[cosine, -flip * sine], [sine, flip * cosine]]
         standard[i, i + 1], standard[i + 1, i] = flip * upper, flip * lower
@@ -156,19 +155,19 @@ def _similarity_rounding(S: Matrix, block: Matrix, similar: Matrix) -> Matrix | 
 
 
 def _standard_rotation(
-    half_difference: float, upper: float, lower: float, *, product: float
+    half_difference: float, upper: float, lower: float, *, omega: float
 ) -> tuple[float, float, float, float]:
     """Return cosine and sine of the rotation of [[p, upper], [lower, −p]] to zero diagonal, and the new off-diagonals.
 
     The symmetric part becomes ±[[0, r], [r, 0]], the skew part [[0, w], [−w, 0]] stays. The larger entry |w| + r has no
     cancellation and comes first; the smaller follows from their invariant product −ω², so that a pair stays a pair
-    however small its ω.
+    however small its ω, even where the given entries have underflowed.
     """
     symmetric, skew = 0.5 * (upper + lower), 0.5 * (upper - lower)
     sign = math.copysign(1.0, skew)
     angle = 0.5 * math.atan2(-sign * half_difference, sign * symmetric)
-    larger = skew + sign * math.hypot(half_difference, symmetric)
-    return math.cos(angle), math.sin(angle), larger, product / larger
+    larger = skew + sign * math.hypot(half_difference, symmetric) or omega
+    return math.cos(angle), math.sin(angle), larger, -omega * (omega / larger)
 
 
 def neuron_bases(schur: SchurForm) -> BlockBases:
