@@ -46,8 +46,7 @@ from ltinet.systems.pade import approximate_delays
 from ltinet.systems.signal_names import UNNAMED, SignalNames, names_or_defaults
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
-from ltinet.torch.api import to_torch
-from ltinet.torch.api import wrap_delays as delayed_module
+from ltinet.torch.api import to_torch, wrap_delays
 from ltinet.torch.packed_system import TrainableParts
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def register_explorer(explore: Callable[..., Any]) -> None:
 class DynamicNetwork:
     """Sparse continuous-time neural network: layers of first- and second-order neurons and a linear output layer.
 
-    Networks are created by `construct`, `load`, `reduce(…).network` or `from_parameters`. Two networks are equal if
+    Networks are created by `construct`, `load`, `reduce(…).net` or `from_parameters`. Two networks are equal if
     their parameters, delays, operating points, holds and sample times are; their origin is not compared.
 
     Parameters
@@ -384,7 +383,7 @@ class DynamicNetwork:
         settings = self.signal_settings
         hold = resolve_hold(hold, settings)
         network = to_torch(self._context, dt, hold=hold, trainable=trainable, settings=settings, rebuild=DynamicNetwork)
-        return delayed_module(network) if settings.shifts_signals else network
+        return wrap_delays(network) if settings.shifts_signals else network
 
     def poles(self) -> NDArray[np.complex128]:
         """Compute the poles of all neurons, layer by layer.
@@ -548,10 +547,11 @@ class DynamicNetwork:
         """Simulate the network: compute its outputs at given times for an input.
 
         The exact engine evaluates the closed-form solution. With at most 128 states and evenly spaced times it equals
-        stepping the original matrices, up to rounding. With more states it is the solution of the block-diagonal
-        network, which may lose up to log₁₀ cond(T) digits of the largest state. `solution.error_bound()` is valid in
-        both cases, and `solution.stats["coordinates"]` shows which was used. The engines "per_neuron" (Algorithm 3)
-        and "per_interval" (Algorithm A.1) solve one differential equation per neuron with the solvers of SciPy.
+        stepping the original matrices, up to rounding. With more states it is that of the block-diagonal network,
+        which may lose up to log₁₀ cond(T) digits of the largest state, unless cond(T) exceeds 1e4.
+        `solution.error_bound()` is valid in both cases, and `solution.stats["coordinates"]` shows which was used. The
+        engines "per_neuron" (Algorithm 3) and "per_interval" (Algorithm A.1) solve one differential equation per neuron
+        with the solvers of SciPy.
 
         Parameters
         ----------
@@ -571,8 +571,9 @@ class DynamicNetwork:
             Method of solution.
         coordinates : {"auto", "original", "blocks"}, optional
             Exact engine: "original" steps the original matrices, "blocks" those of the network, "auto" selects as
-            described above. At uneven times more than 16 states run in blocks. "auto" never selects blocks if
-            `form.condition_raw`, cond(T) in the units of the user, exceeds 1e4.
+            described above; at uneven times the limit is 16 states. Above the limit "auto" selects blocks if
+            `form.condition_raw`, cond(T) in the units of the user, is at most 1e4; for steps of more than 1e21 time
+            constants it always does.
         input_tolerance : float, optional
             Exact engine: error of the piecewise linear approximation of a function u, for each input relative to its
             max |u|; 1e-8 by default.

@@ -53,7 +53,7 @@ def test_a_column_in_the_place_of_another_input_is_refused(source: str, folder: 
     table = "v.csv" if source == "file" else "-"
     done = run_here("simulate", "named.safetensors", "-i", table, stdin=text.encode())
     assert (done.code, done.out) == (2, b"")
-    assert b"'Force (N)' at place 2" in done.err.replace(b"\n", b" ")
+    assert b"column 2 is named like input 1, 'Force (N)'" in done.err.replace(b"\n", b" ")
 
 
 def test_construct_names_signals(folder: Path, run_here: Run) -> None:

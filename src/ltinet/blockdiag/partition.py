@@ -287,7 +287,7 @@ def partition_by_count(schur: SchurForm, n_blocks: int, *, count_name: str) -> P
     if n_blocks > max(n_neurons, 1):
         raise PartitionError(
             f"{count_name} is {n_blocks}, but A has {n_neurons} neurons (real eigenvalues plus complex pairs); "
-            "a block holds at least one, so give fewer blocks"
+            f"each block has at least one neuron, so {count_name} must be at most {n_neurons}"
         )
     if n_blocks == 1:
         return PartitionResult(separate(schur, np.zeros(n_neurons, dtype=np.intp)))

@@ -43,7 +43,7 @@ def reduce(
     from ltinet.reduction.api import reduce as reduce_system  # here: other commands need not wait for it
 
     if (order is None) == (tolerance is None):
-        raise typer.BadParameter("give one of them", param_hint="'--order' / '--tolerance'")
+        raise typer.BadParameter("exactly one of them is required", param_hint="'--order' / '--tolerance'")
     if output is not None:
         check_network_target(output, {"the system": file})
     system = read_system(file, matrix)

@@ -17,6 +17,7 @@ from ltinet.cli.io import check_target, display_name, is_stream, open_as_path, s
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.files import load, load_system, named_system
+from ltinet.io.system_files import SYSTEM_SUFFIXES
 from ltinet.state_space import StateSpace
 from ltinet.systems.named_systems import NAMED_SYSTEMS
 
@@ -169,7 +170,7 @@ def read_network(name: str) -> DynamicNetwork:
             f"{sanitize(stem)}{NETWORK_SUFFIX}"
         )
     with open_as_path(name) as path:
-        if path.is_dir() or path.suffix.lower() in (".mat", ".npz"):
+        if path.is_dir() or path.suffix.lower() in SYSTEM_SUFFIXES:
             raise FileFormatError(
                 f"{format_path(path)} is not a network; construct one first: ltinet construct {format_path(name)} -o "
                 f"{'net' if name == '-' else format_path(Path(name).stem)}{NETWORK_SUFFIX}"

@@ -4,9 +4,10 @@ For a solution, y = Σ Φ z + D u turns the errors of all layers into errors of 
 parts for any time and overall. Errors that were not bounded are reported as infinite. The certificate bounds the output
 error for inputs with |u| ≤ 1 and x(0) = 0 up to a horizon; by linearity it scales with the largest input.
 
-The part "rounding" of the exact engine is an estimate in three respects: independent roundings are assumed in sums
-(`step_rounding`), along runs on uneven times (`propagation`), and errors of propagators between the lengths at which
-they are measured are covered by an empirical factor (`simulation.step_errors`).
+The bound of the exact engine is an estimate in four respects: independent roundings are assumed in sums
+(`step_rounding`) and along runs on uneven times (`propagation`), responses of coupled blocks are evaluated at some lags
+only (`propagation`), and errors of propagators between the lengths at which they are measured are covered by an
+empirical factor (`simulation.step_errors`).
 """
 
 from collections.abc import Mapping

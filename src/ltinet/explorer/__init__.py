@@ -1,1 +1,1 @@
-"""A page in the browser on which a system is dropped, its budget slid, and the network that comes of it seen."""
+"""Interactive page in the browser: choose a system and a limit on cond(T), and see the network."""

@@ -19,6 +19,7 @@ from ltinet._util.text import sanitize
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.files import load, load_system, save_system
+from ltinet.io.system_files import SYSTEM_SUFFIXES
 from ltinet.state_space import StateSpace
 from ltinet.tables.table import Table, read_table
 
@@ -26,7 +27,7 @@ UploadContent = StateSpace | DynamicNetwork | Table
 _MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - a folder of memory, in which nothing outlives the call
 _MAX_ARRAY_BYTES = 256 * 2**20  # in one file
 _TABLES = (".csv", ".tsv", ".txt", ".dat")
-_KINDS = (".mat", ".npz", ".safetensors", *_TABLES)
+_KINDS = (*SYSTEM_SUFFIXES, ".safetensors", *_TABLES)
 
 
 class Upload(NamedTuple):

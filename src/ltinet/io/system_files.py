@@ -1,7 +1,7 @@
 """Systems in files: choice of the format, reading with overrides, and atomic writing.
 
 A new format is a module of this package with `list_variables`, `read`, `read_texts` and `write`, one line in the table
-`_WRITERS` and one in `format_of_file`.
+`_WRITERS` and one in `format_of_file`; commands and the page read the suffixes from `SYSTEM_SUFFIXES`.
 """
 
 import io
@@ -58,7 +58,8 @@ class _WritableFormat(Protocol):
 
 
 _WRITERS: Mapping[str, _WritableFormat] = {".mat": mat5, ".npz": npz}
-_KNOWN_PATHS = f"{', '.join(_WRITERS)}, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
+SYSTEM_SUFFIXES = tuple(_WRITERS)
+_KNOWN_PATHS = f"{', '.join(SYSTEM_SUFFIXES)}, or a folder of Matrix Market files (A.mtx, B.mtx, …)"
 
 
 def read_system(

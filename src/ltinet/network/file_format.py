@@ -24,6 +24,7 @@ from ltinet._util.text import format_path, sanitize
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 from ltinet.io.file_access import RegularFile, SizeLimitError, error_reason, error_text, open_regular, parse_size_limit
+from ltinet.io.system_files import SYSTEM_SUFFIXES
 from ltinet.systems.signal_names import UNNAMED, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings, arguments_from_facts
 from ltinet.systems.system_matrices import SystemMatrices
@@ -363,7 +364,7 @@ def read_safetensors(
         except SizeLimitError as error:
             raise FileFormatError(f"{format_path(path)} cannot be read: {error}") from None
         except Exception as error:  # the library raises several types
-            if path.suffix.lower() in (".mat", ".npz"):
+            if path.suffix.lower() in SYSTEM_SUFFIXES:
                 raise FileFormatError(
                     f"{format_path(path)} is not a network but looks like a system; read it with "
                     "ltinet.load_system(path), and construct its network: ltinet.construct(ltinet.load_system(path))"

@@ -78,8 +78,8 @@ class Feedback(nn.Module):
         self.n_inputs, self.n_outputs = network.n_inputs - map.n_outputs, network.n_outputs - map.n_inputs
         if self.n_inputs < 0 or self.n_outputs < 0:
             raise InvalidNetworkError(
-                f"the map takes {map.n_inputs} of {network.n_outputs} outputs to {map.n_outputs} of {network.n_inputs} "
-                "inputs; the network needs at least as many"
+                f"the map needs {map.n_inputs} outputs and {map.n_outputs} inputs of the network, which has "
+                f"{network.n_outputs} and {network.n_inputs}"
             )
         self.last_run: Trajectory | None = None
         self._solution_cache: SolutionCache | None = None

@@ -71,7 +71,7 @@ class History:
     best_step : int
         Step with the smallest error.
     stopped : str
-        Reason for the end: "steps", "patience" or "settled".
+        Reason for the end: "step limit", "patience" or "converged".
     notes : tuple of str
         Unexpected events, such as rejected steps.
 
@@ -119,7 +119,7 @@ class History:
         kind = "training" if self.validation is None else "validation"
         return (
             f"{self.method}: {kind} error {self.best:.4g} at step {self.best_step} of {int(self.steps[-1])}, "
-            f"ended by {self.stopped}"
+            f"stopped: {self.stopped}"
         )
 
 
@@ -320,7 +320,7 @@ class _FitRun:
         """Take steps until one of the criteria ends them, and set the best parameters."""
         if not self.steps:
             self._evaluate()
-        last_loss, stopped = math.inf, "steps"
+        last_loss, stopped = math.inf, "step limit"
         for _ in track_progress(range(self.step, steps), total=steps - self.step, noun="steps"):
             loss = self._take_step(next_records())
             self.step += 1
@@ -332,7 +332,7 @@ class _FitRun:
                     stopped = "patience"
                     break
             if method != "adam" and abs(last_loss - loss) <= _CONVERGENCE_TOLERANCE * loss:
-                stopped = "settled"
+                stopped = "converged"
                 break
             last_loss = loss
         self.model.load_state_dict(self.best_state)

@@ -54,7 +54,7 @@ class NeuronGroup(NamedTuple):
 
 
 GROUP_BUFFERS = ("basis", "inverse", "places", "members", "neurons")
-"""Names of the fields of a group in the state of a module and in model files, each followed by the group's number."""
+"""Names of the tensors of a group in model files, in the order of its fields; the number of the group follows."""
 
 
 class NeuronInputs(NamedTuple):

@@ -90,9 +90,9 @@ def match_columns(columns: Sequence[str], inputs: Names, title: str) -> list[int
         if column in inputs and inputs[index] != column:
             others = [name for name in inputs if name not in columns]
             raise InvalidSignalError(
-                f"{title} has the column {sanitize(repr(column))} at place {index + 1}, which is the input "
-                f"{inputs.index(column) + 1} of that name, and none called {sanitize(repr(others[0]))}; name all columns "
-                "as the inputs are, or give them in their order"
+                f"{title}: column {index + 1} is named like input {inputs.index(column) + 1}, {sanitize(repr(column))}, and "
+                f"no column is named {sanitize(repr(others[0]))}; name all columns like the inputs, or give them in the "
+                "order of the inputs under other names"
             )
     return None
 

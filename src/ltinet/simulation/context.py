@@ -92,8 +92,8 @@ class Realization:
         """Arrays of error bounds; `SimulationError` if T is an operator, since there are too many states."""
         if self.has_operator:
             raise SimulationError(
-                f"error bounds are not available for a network of {self.system.n_states} states whose T is an operator; "
-                "ltinet.reduce(system, tolerance=1e-6) gives a small one with bounds"
+                f"error bounds need T as a dense matrix, which is too large for {self.system.n_states} states; reduce the "
+                "system first: ltinet.reduce(system, tolerance=1e-6)"
             )
         return EngineArrays(self.system, self.output_weights, self.form, self.origin)
 

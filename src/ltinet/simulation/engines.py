@@ -255,7 +255,7 @@ def _check_no_jump_is_crossed(signal: Signal, breaks: Array) -> None:
     if len(crossed):
         after, before = signal.value(crossed), signal.value_before(crossed)
         if np.max(np.abs(after - before), initial=0.0) > _JUMP_TOLERANCE * np.max(np.abs(after), initial=0.0):
-            raise SimulationError('across_knots requires an input without jumps. Leave it out, or use hold="linear".')
+            raise SimulationError("across_knots=True requires an input without jumps. Omit it, or remove the jumps.")
 
 
 def _solve_layers(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:

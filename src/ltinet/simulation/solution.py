@@ -171,8 +171,9 @@ class Solution:
         exact engine, "times" that of times from an even grid, "reduction" the error of a model reduction, and "delays
         and operating point" the rounding of delayed times and of sums with the operating point.
 
-        "rounding" is an estimate, since roundings are assumed to be independent and errors of propagators are measured
-        at some step lengths only; "input" is one since a function is compared with its lines at some times only.
+        "rounding" and "delays and operating point" are estimates, since roundings are assumed to be independent and
+        errors of propagators are measured at some step lengths only. "decomposition" is one for coupled blocks, whose
+        responses are evaluated at some lags only, and "input" since a function is compared with its lines at some times.
 
         Parameters
         ----------

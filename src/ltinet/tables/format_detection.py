@@ -433,7 +433,7 @@ def _value_columns(
     if options.columns is not None:
         chosen = tuple(column_position(column, names, "columns", title) for column in options.columns)
         if time in chosen or len(set(chosen)) < len(chosen):
-            raise FileFormatError(f"{title}: columns asks for the time, or for one column twice; leave that out")
+            raise FileFormatError(f"{title}: columns must not contain the time column or a column twice; remove it")
         return chosen
     skipped = {time, *empty}
     if options.dt is not None:

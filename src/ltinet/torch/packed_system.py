@@ -45,8 +45,8 @@ def validate_parts(trainable: TrainableParts) -> tuple[str, ...]:
     unknown = [name for name in names if name not in PARAMETERS_BY_PART]
     if unknown:
         raise InvalidNetworkError(
-            f"trainable names {', '.join(map(repr, unknown))}; the parts of a network are "
-            f"{', '.join(PARAMETERS_BY_PART)}; give True for all but held, False for none"
+            f"unknown parts in trainable: {', '.join(map(repr, unknown))}; choose from {', '.join(PARAMETERS_BY_PART)}, or "
+            "give True for all but held, False for none"
         )
     return names
 

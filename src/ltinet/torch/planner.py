@@ -1,4 +1,4 @@
-"""Selection of the algorithm that runs a record, by a cost model, and the start of a run.
+"""Plans of runs: selection of the algorithm by a cost model, its kernels, and the first sample.
 
 The cost of a forward and backward pass of each algorithm is estimated from the sizes of the problem. The coefficients
 are empirical: they were fitted to measurements on one CPU core (within a third of the measured times) and on one NVIDIA

@@ -82,7 +82,9 @@ def test_tables_are_placed_by_name_where_all_names_are_the_inputs():
 
 
 def test_a_column_with_the_name_of_another_input_is_refused():
-    with pytest.raises(InvalidSignalError, match=r"'Force \(N\)' at place 2.*none called 'Wind \(N\)'"):
+    with pytest.raises(
+        InvalidSignalError, match=r"column 2 is named like input 1, 'Force \(N\)', and no column is named 'Wind \(N\)'"
+    ):
         NET.simulate(table("gust", FORCE), T)
 
 
