@@ -16,7 +16,7 @@ endif
 OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test test-all stress coverage hostile fuzz test-kernels test-random test-oldest wheel-check lint format \
+.PHONY: demo test test-all stress coverage hostile fuzz mutants test-kernels test-random test-oldest wheel-check lint format \
         docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu bench-nonlinear \
         bench-fine-tuning bench-explore soak clean
 
@@ -55,6 +55,10 @@ hostile: $(VENV)/.test
 fuzz: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --count $(or $(N),5000) --seed $(or $(SEED),0) \
 	  $(addprefix --format ,$(FORMAT))
+
+# Faults drawn in a package, and those that no unit test notices: make mutants PACKAGE="network error_bounds" SEED=7 N=40.
+mutants: $(VENV)/.test
+	PYTHONPATH=tests $(BIN)/python -m mutation $(or $(PACKAGE),network) --seed $(or $(SEED),0) --count $(or $(N),40)
 
 # The default tier in random order.
 test-random: $(VENV)/.test
