@@ -204,9 +204,9 @@ def measure_step_density(ends: Array, cells: NDArray[np.intp], *, n_cells: int, 
     numbers = np.arange(len(ends))
     while len(widths) < _MAX_WINDOWS and counts[-1].max(initial=0) > 2:
         widths.append(0.5 * widths[-1])
-        nearer = numbers - np.maximum(np.searchsorted(ends, ends - widths[-1], side="right"), first) + 1
+        steps_within = numbers - np.maximum(np.searchsorted(ends, ends - widths[-1], side="right"), first) + 1
         largest = np.zeros(n_cells, dtype=np.intp)
-        np.maximum.at(largest, cells, nearer)
+        np.maximum.at(largest, cells, steps_within)
         counts.append(largest)
     return StepDensity(np.array(widths), np.array(counts, dtype=np.float64).T)
 

@@ -312,10 +312,10 @@ def restore_small_entries(exponentials: Array, matrices: Array) -> Array:
 def _is_weakly_coupled(matrices: Array, size: float) -> bool:
     """Return True if some states act on each other so weakly that rounding may hide it."""
     sizes = np.abs(matrices).max(axis=0, initial=0.0) / max(size, 1.0)
-    reach = _series_exponential(sizes)
-    diagonal = reach.diagonal()
-    there_and_back = reach * reach.T / np.multiply.outer(diagonal, diagonal)
-    return bool(np.any((there_and_back > 0.0) & (there_and_back < _WEAK_COUPLING)))
+    magnitudes = _series_exponential(sizes)
+    diagonal = magnitudes.diagonal()
+    cycle_weights = magnitudes * magnitudes.T / np.multiply.outer(diagonal, diagonal)
+    return bool(np.any((cycle_weights > 0.0) & (cycle_weights < _WEAK_COUPLING)))
 
 
 def _squared_series(matrices: Array) -> tuple[Array, Array]:
@@ -323,9 +323,9 @@ def _squared_series(matrices: Array) -> tuple[Array, Array]:
     sizes = np.array([perron_norm(matrix) for matrix in matrices])
     counts = np.asarray(np.ceil(np.log2(np.maximum(sizes, 1.0))), dtype=np.intp)
     short, n = np.ldexp(matrices, -counts[:, None, None]), matrices.shape[-1]
-    P, reach = (np.array([_series_exponential(matrix) for matrix in stack]) for stack in (short, np.abs(short)))
+    P, magnitudes = (np.array([_series_exponential(matrix) for matrix in stack]) for stack in (short, np.abs(short)))
     rounding = (n + 3) * EPS  # of a product and the sums beside it
-    error = rounding * (reach + np.abs(short) @ reach)
+    error = rounding * (magnitudes + np.abs(short) @ magnitudes)
     with np.errstate(over="ignore", invalid="ignore"):
         for level in range(int(counts.max(initial=0))):
             pending = counts > level
