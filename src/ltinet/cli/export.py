@@ -8,7 +8,7 @@ import typer
 
 from ltinet._util.text import format_first_names, format_path
 from ltinet.cli.io import print_note, refuse_overwriting, show_status
-from ltinet.cli.samples import is_state_file, parse_initial_state
+from ltinet.cli.samples import parse_initial_state, state_source
 from ltinet.cli.sources import SourceName, read_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
@@ -80,8 +80,7 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
         if to not in _TARGETS_OF_OPTION[name]:
             option, targets = _OPTION_NAMES.get(name, f"--{name}"), " and ".join(_TARGETS_OF_OPTION[name])
             raise FileFormatError(f"{option} is not for {to} but for {targets}; omit it, or choose another --to")
-    sources = {"the network": file} | ({"the initial state": x0} if x0 is not None and is_state_file(x0) else {})
-    refuse_overwriting(output, sources)
+    refuse_overwriting(output, {"the network": file, **state_source(x0)})
     net = read_network(file)
     start = None if x0 is None else parse_initial_state(x0, net.n_states)
     with show_status(f"exporting {net.n_states} states"), warnings.catch_warnings():

@@ -39,8 +39,7 @@ def write_time_response(
         io.write_output(target, lambda path: WRITERS[kind](path, solution.t, solution.y))
         return
     y = solution.y if has_inputs else solution.y[None]
-    header = ["t", *_pair_names(names, input_names)]
-    _write_csv(target, header, np.column_stack([solution.t, *y]))
+    _write_csv(target, ["t", *_pair_names(names, input_names)], np.column_stack([solution.t, *y]))
 
 
 def write_frequency_response(

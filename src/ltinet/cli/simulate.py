@@ -23,11 +23,11 @@ from ltinet.cli import io
 from ltinet.cli import options as tables
 from ltinet.cli.samples import (
     Samples,
-    is_state_file,
     open_samples,
     output_format,
     parse_initial_state,
     read_whole_table,
+    state_source,
 )
 from ltinet.cli.sources import read_network
 from ltinet.dynamic_network import DynamicNetwork
@@ -258,19 +258,13 @@ def simulate(  # noqa: PLR0913
             param_hint=" / ".join(f"'--{name}'" for name in solver),
         )
     target = output or (io.STANDARD_STREAM if picture is None else None)
-    sources = {"the table of inputs": table, "the network": net}
-    if x0 is not None and is_state_file(x0):
-        sources["the initial state"] = x0
+    sources = {"the table of inputs": table, "the network": net, **state_source(x0)}
     kind = _check_targets(target, picture, file_format, sources)
     network = read_network(net)
     run = {"x0": None if x0 is None else parse_initial_state(x0, network.n_states), "hold": hold}
     with tables.typed_option_names(), open_samples(table, options) as source:
-        if (
-            engine == "exact"
-            and isinstance(source, TableReader)
-            and picture is None
-            and _writes_in_chunks(table, target, kind)
-        ):
+        in_chunks = engine == "exact" and picture is None and _writes_in_chunks(table, target, kind)
+        if in_chunks and isinstance(source, TableReader):
             n_samples = _stream(network, source, str(target), run)
         else:
             samples = source if isinstance(source, Samples) else _read(source, network, table)
@@ -313,11 +307,13 @@ def _writes_in_chunks(table: str, output: str | None, kind: str) -> bool:
 
 
 def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict[str, Any]) -> int:
-    columns, n_samples = _input_columns(source, network), 0
+    columns, chunks, n_samples = _input_columns(source, network), source.chunks(), 0
+    if columns is not None:
+        chunks = (TableChunk(chunk.t, chunk.values[:, columns]) for chunk in chunks)
 
     def pieces() -> Iterator[bytes]:
         nonlocal n_samples
-        for t, y in simulate_stream(network, _reordered_chunks(source, columns), **run):
+        for t, y in simulate_stream(network, chunks, **run):
             header = b"" if n_samples else csv_line(["t", *network.output_names])
             n_samples += len(t)
             yield header + b"".join(csv_rows(np.column_stack([t, y])))
@@ -330,12 +326,6 @@ def _read(source: TableReader, network: DynamicNetwork, table: str) -> Samples:
     columns = _input_columns(source, network)
     samples = read_whole_table(source, table)
     return Samples(source.title, samples.t, samples.values if columns is None else samples.values[:, columns])
-
-
-def _reordered_chunks(source: TableReader, columns: list[int] | None) -> Iterable[TableChunk]:
-    """Yield the chunks of a table with a column for each input, in the order of the inputs."""
-    chunks = source.chunks()
-    return chunks if columns is None else (TableChunk(chunk.t, chunk.values[:, columns]) for chunk in chunks)
 
 
 def _input_columns(source: TableReader, network: DynamicNetwork) -> list[int] | None:

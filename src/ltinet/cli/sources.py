@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -82,14 +83,10 @@ def _completions(argument: str) -> Iterator[str]:
 
 
 def _number(key: str, value: str) -> int | float:
-    try:
-        return int(value)
-    except ValueError:
-        pass
-    try:
-        return float(value)
-    except ValueError:
-        raise InvalidSystemError(f"{sanitize(key)} is {sanitize(repr(value))}; it must be a number") from None
+    for convert in (int, float):
+        with suppress(ValueError):
+            return convert(value)
+    raise InvalidSystemError(f"{sanitize(key)} is {sanitize(repr(value))}; it must be a number")
 
 
 def _parameters(name: str) -> dict[str, object]:

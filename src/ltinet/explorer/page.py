@@ -65,11 +65,6 @@ def bundle_script(entry: str) -> str:
     return "\n".join([*(_EXPORT.sub("", part) for part in parts[:-1]), parts[-1]])
 
 
-def script_names() -> list[str]:
-    """Return the names of all modules."""
-    return sorted(name for name in load_assets() if name.endswith(".js"))
-
-
 def _visit(name: str, order: list[str], above: tuple[str, ...]) -> None:
     if name in above:
         raise ValueError(f"{name} imports itself, through {above}")
@@ -150,17 +145,18 @@ def write_shared_page(path: str | PathLike[str], file: Upload | None) -> Path:
 def shared_data(service: ViewService, state: ViewState) -> JSONObject:
     """Return the views of all limits, with common parts stored once."""
     subject = service.subject(state)
-    chosen = _select_points(len(subject.budgets), subject.point_index(state.k))
+    count = len(subject.budgets)
+    spread = np.linspace(0, count - 1, min(count, _MAX_POINTS)).round().astype(int).tolist()
+    chosen = sorted({*spread, subject.point_index(state.k)})
     views = []
     for index in chosen:
         point = replace(state, k=subject.budgets[index], pick=None)
         views.append({**service.view(point), "band": service.band(point)})
     first = views[0]
-    bode = {name: first["bode"][name] for name in ("omega", "system", "system_phase")}
     return {
         "state": state.query(),
         "same": {name: first[name] for name in _COMMON},
-        "bode": bode,
+        "bode": {name: first["bode"][name] for name in ("omega", "system", "system_phase")},
         "trade": first["trade"],
         "places": chosen,
         "views": [_without_common_parts(view) for view in views],
@@ -172,12 +168,6 @@ def _without_common_parts(view: JSONObject) -> JSONObject:
     parts: dict[str, Any] = {name: part for name, part in view.items() if name not in (*_COMMON, "trade")}
     parts["bode"] = {name: view["bode"][name] for name in ("network", "network_phase", "difference")}
     return parts
-
-
-def _select_points(count: int, current: int) -> list[int]:
-    """Return the indices of all points, or of at most `_MAX_POINTS`, with the current one."""
-    spread = np.linspace(0, count - 1, min(count, _MAX_POINTS)).round().astype(int).tolist()
-    return sorted({*spread, current})
 
 
 def _hash(text: str) -> str:

@@ -229,9 +229,8 @@ def block_pattern_view(net: DynamicNetwork) -> JSONObject:
     """Return the sparsity pattern of the block-diagonal matrix, or of the network's own A if it has no form."""
     if net.form is None:
         return _pattern(sparse.coo_array(net.to_state_space().A))
-    return _pattern(
-        sparse.coo_array(sparse_block_diagonal([net.form.block(index) for index in range(net.form.n_blocks)]))
-    )
+    blocks = [net.form.block(index) for index in range(net.form.n_blocks)]
+    return _pattern(sparse.coo_array(sparse_block_diagonal(blocks)))
 
 
 def _pattern(matrix: "sparse.coo_array") -> JSONObject:

@@ -134,9 +134,8 @@ def _smallest_errors(recurrence: _Recurrence, n_steps: float) -> tuple[Array, Ar
             rate = growth * math.exp(assumed / n_steps)
             sums = _sum_of_power_moduli(recurrence.P / rate, n_steps)
             sizes = sums @ recurrence.driven
-            errors = _feedback_bound(
-                sums @ recurrence.rounding / rate, sums @ (recurrence.rounding @ sizes + recurrence.added)
-            )
+            added = sums @ (recurrence.rounding @ sizes + recurrence.added)
+            errors = _feedback_bound(sums @ recurrence.rounding / rate, added)
             factor = _growth_factor(rate, n_steps)
             size, drift = np.fmin(size, factor * sizes), np.fmin(drift, factor * errors)
         if np.isfinite(before).all():

@@ -412,13 +412,11 @@ class _FitRun:
         for name, start in self.penalty.start.items():
             start.copy_(tensors[f"began.{name}"])
         self.generator.set_state(tensors["draw"].to(torch.uint8))
-        like = self.optimizer.state()
-        self.optimizer.restore(
-            {
-                name: values.squeeze() if name in like and like[name].dim() == 0 else values
-                for name, values in _with_prefix(tensors, "method.").items()
-            }
-        )
+        state = _with_prefix(tensors, "method.")
+        for name, current in self.optimizer.state().items():
+            if name in state and current.dim() == 0:
+                state[name] = state[name].squeeze()
+        self.optimizer.restore(state)
 
 
 def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

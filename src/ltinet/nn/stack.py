@@ -118,12 +118,11 @@ class Stack(nn.Module):
         initial_states = self._per_part(x0, "x0")
         signal, end_states = self._validated(u, "(…, T, {})"), []
         for number, (part, part_state, part_x0) in enumerate(zip(self.parts, states, initial_states, strict=True)):
-            end = None
             if has_states(part):
-                signal = part(signal, state=part_state, x0=part_x0, return_state=return_state)
-                signal, end = signal if return_state else (signal, None)
+                result = part(signal, state=part_state, x0=part_x0, return_state=return_state)
+                signal, end = result if return_state else (result, None)
             else:
-                signal = part(signal)
+                signal, end = part(signal), None
             self._require_finite(signal, number)
             end_states.append(end)
         return (signal, tuple(end_states)) if return_state else signal

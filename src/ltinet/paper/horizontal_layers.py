@@ -52,12 +52,11 @@ def compute(effort: SolverEffort, *, progress: ProgressCallback) -> HorizontalLa
     progress("networks of 1 to 10 layers")
     system = ltinet.named_system("triangular", seed=SEED)
     nets = tuple(ltinet.construct(system, n_layers=count) for count in range(1, 11))
+    forms = [ltinet.block_diagonalize(system.A, clustering=kmeans(count)) for count in range(1, 11)]
     return HorizontalLayers(
         nets=nets,
         conditions=tuple(net.form.condition for net in nets if net.form is not None),
-        conditions_by_kmeans=tuple(
-            ltinet.block_diagonalize(system.A, clustering=kmeans(n)).condition for n in range(1, 11)
-        ),
+        conditions_by_kmeans=tuple(form.condition for form in forms),
         weight_norms=tuple(net.weight_norm for net in nets),
         within_budget=ltinet.construct(system, max_condition=MAX_CONDITION),
         passes=run_all_methods(nets[3], sine_inputs(), system=system, effort=effort, progress=progress),
@@ -70,6 +69,7 @@ DRAWN_LAYER_COUNTS = (1, 5, 10)  # numbers of layers whose clusters and architec
 
 def report_section(result: HorizontalLayers) -> ReportSection:
     """Return the section of the report on Example 3.2."""
+    columns = zip(result.nets, result.conditions, result.conditions_by_kmeans, result.weight_norms, strict=True)
     return ReportSection(
         name=EXAMPLE_NAME,
         label="3.2",
@@ -90,12 +90,7 @@ def report_section(result: HorizontalLayers) -> ReportSection:
                 "growth",
                 "Condition number, weights and connections of networks of one to ten layers.",
                 ("layers", "cond(T)", "cond(T), K-means", "norm of all weights", "connections"),
-                tuple(
-                    (net.n_layers, *values, net.n_connections)
-                    for net, *values in zip(
-                        result.nets, result.conditions, result.conditions_by_kmeans, result.weight_norms, strict=True
-                    )
-                ),
+                tuple((net.n_layers, *values, net.n_connections) for net, *values in columns),
             ),
         ),
     )

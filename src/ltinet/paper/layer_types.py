@@ -151,6 +151,7 @@ def _figures(result: LayerTypes) -> tuple[FigureRecipe, ...]:
     net = result.net
     means = result.passes.algorithm_3.mean_evaluations
     kinds = ", ".join(f"{layer.n_first_order} + {layer.n_second_order}" for layer in net.layers)
+    draw_conditions = partial(draw_condition, list(result.conditions.items()), chosen=net.n_layers)
     return (
         spectrum_figure(
             net, "Eigenvalues in the colors of their clusters.",
@@ -173,9 +174,7 @@ def _figures(result: LayerTypes) -> tuple[FigureRecipe, ...]:
         FigureRecipe(
             "condition", "Condition number of T against the number of K-means clusters.",
             "From left to right: " + ", ".join(f"{condition:.3g}" for condition in result.conditions.values()) + ".",
-            lambda: draw_single_plot(
-                partial(draw_condition, list(result.conditions.items()), chosen=result.net.n_layers)
-            ),
+            lambda: draw_single_plot(draw_conditions),
         ),
         FigureRecipe(
             "outputs", "Outputs, absolute and relative errors against lsim, by Algorithm 3 as in the paper, Algorithm "

@@ -124,9 +124,8 @@ class SavedFigure:
 
 def report_page(sections: Sequence[ReportSection], *, run: RunInfo, figures: Mapping[str, SavedFigure]) -> str:
     """Return the report in HTML; `figures` has a figure for each "example_name" of the sections."""
-    body = "\n".join(
-        [_header(sections, run), _contents(sections), *(_section(section, figures) for section in sections)]
-    )
+    parts = [_header(sections, run), _contents(sections), *(_section(section, figures) for section in sections)]
+    body = "\n".join(parts)
     return html_page("The paper, reproduced", f"{body}\n</main>\n{_footer(run)}")
 
 
@@ -185,10 +184,10 @@ def _numbers(section: ReportSection) -> str:
 def _number_row(number: ComparedNumber) -> str:
     paper = number.paper if isinstance(number.paper, str) else format_number(number.paper)
     note = f"<small>{escape(number.note)}</small>" if number.note else ""
-    verdict = number.verdict
+    verdict, band = number.verdict, format_band(number.band)
     return (
         f'<tr><th scope="row">{escape(number.meaning)}{note}</th>{_value("paper", paper)}'
-        f"{_value('here', format_number(number.here), below=format_band(number.band))}{_value('expected', number.bounds)}"
+        f"{_value('here', format_number(number.here), below=band)}{_value('expected', number.bounds)}"
         f'<td class="verdict {_css_class(verdict)}">{VERDICT_MARKS[verdict]} {escape(verdict)}</td></tr>'
     )
 
@@ -205,12 +204,8 @@ def _value(label: str, text: str, *, below: str = "") -> str:
 
 def _table(table: ReportTable) -> str:
     headings = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.headings)
-    rows = "\n".join(
-        "<tr>"
-        + "".join(f"<td>{escape(cell if isinstance(cell, str) else format_number(cell))}</td>" for cell in row)
-        + "</tr>"
-        for row in table.rows
-    )
+    texts = [[cell if isinstance(cell, str) else format_number(cell) for cell in row] for row in table.rows]
+    rows = "\n".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in texts)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}"><table>'
         f"<caption>{escape(table.caption)}</caption><thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>"

@@ -119,15 +119,10 @@ def draw_correlations(
 def _validate_correlations(
     lags: ArrayLike, autocorrelation: ArrayLike, cross_correlation: ArrayLike
 ) -> tuple[Array, Array, Array]:
-    places, alone, cross = (
-        np.asarray(values, dtype=np.float64) for values in (lags, autocorrelation, cross_correlation)
-    )
-    if (
-        places.ndim != 1
-        or alone.shape[1:] != places.shape
-        or cross.ndim != 3
-        or (cross.shape[0], cross.shape[2]) != alone.shape
-    ):
+    arrays = (lags, autocorrelation, cross_correlation)
+    places, alone, cross = (np.asarray(values, dtype=np.float64) for values in arrays)
+    matches = cross.ndim == 3 and (cross.shape[0], cross.shape[2]) == alone.shape
+    if places.ndim != 1 or alone.shape[1:] != places.shape or not matches:
         raise PlottingError(
             f"lags, autocorrelation and cross_correlation have shapes {places.shape}, {alone.shape} and {cross.shape}; "
             "give (L,), (p, L) and (p, m, L)"

@@ -174,9 +174,8 @@ class ResponsePlots:
     @property
     def _delays(self) -> Array | None:
         """Dead times from every input to every output `(p, m)`; None if there are none."""
-        delays = np.asarray(getattr(self.system, "output_delay", 0.0))[..., None] + getattr(
-            self.system, "input_delay", 0.0
-        )
+        output_delay = np.asarray(getattr(self.system, "output_delay", 0.0))
+        delays = output_delay[..., None] + getattr(self.system, "input_delay", 0.0)
         return delays if delays.any() else None
 
     @property
@@ -254,11 +253,9 @@ def _simulate_inputs_separately(
 def refine_curve(response: Callable[[Array], Complex], omega: Array, H: Complex) -> Complex:
     """Return H with further frequencies between those whose values are far apart in the complex plane."""
     for _ in range(_MAX_REFINEMENTS):
-        extent = peak_gains(H)
+        longest = _MAX_SEGMENT * np.maximum(peak_gains(H), np.finfo(float).tiny)
         with np.errstate(invalid="ignore"):
-            far = np.any(
-                np.abs(np.diff(H, axis=0)) > _MAX_SEGMENT * np.maximum(extent, np.finfo(float).tiny), axis=(1, 2)
-            )
+            far = np.any(np.abs(np.diff(H, axis=0)) > longest, axis=(1, 2))
         if not far.any():
             break
         between = np.sqrt(omega[:-1][far] * omega[1:][far])

@@ -210,9 +210,6 @@ class CudaGraphCache:
             self._graphs.pop(next(iter(self._graphs)))
         self._graphs[key] = graph, spec
 
-    def __deepcopy__(self, memo: Any) -> "CudaGraphCache":
-        return CudaGraphCache()
-
     def __reduce__(self) -> tuple[type["CudaGraphCache"], tuple[()]]:
         return CudaGraphCache, ()
 

@@ -186,7 +186,7 @@ def _scan_by_doubling(decay: Propagator, drive: Tensor, start: Tensor, states: T
         product = _multiply(_insert_axes(power, 4), total[:, :, source])  # before the sum: the slices overlap
         total[:, :, target] += product
         shift *= 2
-        power = power.squared() if shift <= steps else power
+        power = power.compose(power) if shift <= steps else power
     states.copy_(total[:, :, 1:] if reverse else total[:, :, :-1])
     return total[:, :, 0 if reverse else -1]
 
@@ -248,7 +248,7 @@ def _propagator_power(decay: Propagator, exponent: int) -> Propagator:
         if exponent & 1:
             result = square if result is None else result.compose(square)
         exponent >>= 1
-        square = square.squared() if exponent else square
+        square = square.compose(square) if exponent else square
     return decay if result is None else result
 
 

@@ -18,10 +18,7 @@ Version = Literal["3.0", "2.0"]
 MAX_STEPS_PER_DT = 16  # communication steps per dt of the longest delay that an FMU can store
 VERSIONS: tuple[Version, ...] = ("3.0", "2.0")
 _UNIT = re.compile(r".*\S\s*[(\[]([^()\[\]]+)[)\]]")  # a unit at the end of a name: "Force (N)"
-_CAPABILITIES = {
-    "canHandleVariableCommunicationStepSize": "true",
-    "canBeInstantiatedOnlyOncePerProcess": "false",
-}
+_CAPABILITIES = {"canHandleVariableCommunicationStepSize": "true", "canBeInstantiatedOnlyOncePerProcess": "false"}
 _ATTRIBUTES = {
     "input": {"causality": "input", "variability": "continuous"},
     "output": {"causality": "output", "variability": "continuous", "initial": "calculated"},
@@ -154,9 +151,9 @@ def _add_variables(parent: ElementTree.Element, description: ModelDescription, *
     """Add all variables; FMI 2.0 has an element for the type inside that of the variable."""
     for index, (name, causality) in enumerate(_variables(description)):
         unit = unit_in_name(name) if causality != "independent" else None
-        of_type = ({} if unit is None else {"unit": unit}) | (
-            {"start": description.starts[index]} if causality == "input" else {}
-        )
+        of_type = {} if unit is None else {"unit": unit}
+        if causality == "input":
+            of_type["start"] = description.starts[index]
         common = {"name": name, "valueReference": str(index), **_ATTRIBUTES[causality]}
         if is_fmi3:
             _add_element(parent, "Float64", **common, **of_type)

@@ -136,9 +136,8 @@ def run_nodes(model: StepModel, chunks: ChunkTables, build: GraphBuilder, ports:
     time = build.op("Slice", shape, build.integers([1]), build.integers([2]))
     u = ports.u
     if not model.n_inputs:  # one input that is zero
-        u = build.op(
-            "Expand", build.table(np.zeros((1, 1, 1))), build.op("Concat", batch, time, build.integers([1]), axis=0)
-        )
+        zero = build.table(np.zeros((1, 1, 1)))
+        u = build.op("Expand", zero, build.op("Concat", batch, time, build.integers([1]), axis=0))
     n_chunks = build.op("Max", _ceiling_division(build, time, K), build.integers([1]))  # a signal may have no samples
     blocks = _reshape_to_chunks(build, u, (batch, time), n_chunks, size=K, columns=m)
     w = _initial_chunk_state(model, chunks, build, ports.state, blocks)
@@ -164,9 +163,8 @@ def _initial_chunk_state(model: StepModel, chunks: ChunkTables, build: GraphBuil
     z = build.op("Gather", state, build.integers(chunks.order.tolist()), axis=1)
     if model.hold == "zero":
         return z
-    first = build.op(
-        "Slice", build.op("Gather", blocks, build.integers(0), axis=1), *columns(build, 0, len(chunks.shift))
-    )
+    block = build.op("Gather", blocks, build.integers(0), axis=1)
+    first = build.op("Slice", block, *columns(build, 0, len(chunks.shift)))
     shift = build.op("MatMul", first, build.table(chunks.shift))
     fresh = build.op("Sub", build.table(np.ones(1)), _has_sample(model, build, state))
     return build.op("Sub", z, build.op("Mul", fresh, shift))
@@ -222,9 +220,8 @@ def _last_chunk(build: GraphBuilder, u: str, time: str, n_chunks: str, *, width:
     rest = build.op("Sub", time, begin)
     last = build.op("Slice", u, begin, time, build.integers([1]))
     missing = build.op("Sub", build.integers([width]), rest)
-    padded = build.op(
-        "Pad", last, build.op("Concat", build.integers([0]), missing, build.integers([0, 0, 0, 0]), axis=0)
-    )
+    pads = build.op("Concat", build.integers([0]), missing, build.integers([0, 0, 0, 0]), axis=0)
+    padded = build.op("Pad", last, pads)
     return rest, build.op("Reshape", padded, build.integers([0, width * columns]))
 
 
@@ -277,16 +274,16 @@ def _block_table(build: GraphBuilder, tables: Array) -> str:
 def _loop_over_groups(build: GraphBuilder, first: str, added: str, carry: StateCarry) -> str:
     """Return w at the beginning of each group, by a Scan whose state is w."""
     body, over = build.subgraph(), carry.over
-    body.declare("w", [len(over), None, over.shape[-1]])
-    body.declare("added", [len(over), None, over.shape[-1]])
+    for name in ("w", "added"):
+        body.declare(name, [len(over), None, over.shape[-1]])
     moved = body.op("MatMul", "w", body.table(over))
     if carry.by_increments:
         body.op("Add", "w", body.op("Add", moved, "added"), name="w_next")
     else:
         body.op("Add", moved, "added", name="w_next")
     body.op("Identity", "w", name="w_before")
-    body.result("w_next", [len(over), None, over.shape[-1]])
-    body.result("w_before", [len(over), None, over.shape[-1]])
+    for name in ("w_next", "w_before"):
+        body.result(name, [len(over), None, over.shape[-1]])
     return build.scan(body, first, added)
 
 
