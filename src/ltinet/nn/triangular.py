@@ -121,10 +121,8 @@ def validate_neuron_groups(groups: list[NeuronGroup], system: TensorSystem) -> N
         layers, k = group.states.shape
         n_neurons = group.neurons.shape[1]
         shapes = (group.basis.shape, group.inverse.shape, group.block_indices.shape, group.neurons.shape)
-        if (
-            shapes != ((layers, k, k), (layers, k, k), (layers,), (layers, n_neurons))
-            or not n_neurons <= k <= 2 * n_neurons
-        ):
+        expected = ((layers, k, k), (layers, k, k), (layers,), (layers, n_neurons))
+        if shapes != expected or not n_neurons <= k <= 2 * n_neurons:
             raise ValueError("sizes of layers do not match")
         if not bool(torch.isfinite(group.basis).all() & torch.isfinite(group.inverse).all()):
             raise ValueError("layers have states that are not finite")

@@ -11,7 +11,7 @@ import json
 import platform
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib import metadata
@@ -160,6 +160,8 @@ def _contents(sections: Sequence[ReportSection]) -> str:
 
 def _section(section: ReportSection, figures: Mapping[str, SavedFigure]) -> str:
     text = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs)
+    headings, label = ("number", "paper", "here", "expected", "verdict"), f"Numbers of Example {section.label}"
+    numbers = _html_table(headings, map(_number_row, section.numbers), label=label, classes="scroll numbers")
     tables = "\n".join(_table(table) for table in section.tables)
     figure_elements = "\n".join(
         _figure(figures[f"{section.name}_{picture.name}"], alt=picture.text, caption=picture.caption)
@@ -167,17 +169,19 @@ def _section(section: ReportSection, figures: Mapping[str, SavedFigure]) -> str:
     )
     return (
         f'<section id="{section.name}">\n<h2>{section.label} {escape(section.title)}</h2>\n{text}\n'
-        f"<h3>Numbers</h3>\n{_numbers(section)}\n{tables}\n"
+        f"<h3>Numbers</h3>\n{numbers}\n{tables}\n"
         f'<h3>Figures</h3>\n<div class="figures">\n{figure_elements}\n</div>\n</section>'
     )
 
 
-def _numbers(section: ReportSection) -> str:
-    headings = "".join(f'<th scope="col">{name}</th>' for name in ("number", "paper", "here", "expected", "verdict"))
-    rows = "\n".join(_number_row(number) for number in section.numbers)
+def _html_table(
+    headings: Sequence[str], rows: Iterable[str], *, label: str, classes: str = "scroll", caption: str = ""
+) -> str:
+    cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in headings)
+    lines = "\n".join(rows)
     return (
-        f'<div class="scroll numbers" tabindex="0" role="region" aria-label="Numbers of Example {section.label}">'
-        f"<table><thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
+        f'<div class="{classes}" tabindex="0" role="region" aria-label="{escape(label)}"><table>{caption}'
+        f"<thead><tr>{cells}</tr></thead>\n<tbody>\n{lines}\n</tbody></table></div>"
     )
 
 
@@ -203,14 +207,10 @@ def _value(label: str, text: str, *, below: str = "") -> str:
 
 
 def _table(table: ReportTable) -> str:
-    headings = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.headings)
     texts = [[cell if isinstance(cell, str) else format_number(cell) for cell in row] for row in table.rows]
-    rows = "\n".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in texts)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}"><table>'
-        f"<caption>{escape(table.caption)}</caption><thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>"
-        "</table></div>"
-    )
+    rows = ("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in texts)
+    caption = f"<caption>{escape(table.caption)}</caption>"
+    return _html_table(table.headings, rows, label=table.caption, caption=caption)
 
 
 def _figure(picture: SavedFigure, *, alt: str, caption: str) -> str:

@@ -212,9 +212,8 @@ def draw_errors_and_bounds(
     axes = get_axes(ax)
     every = max(1, len(times) // _N_MARKERS)
     handles = []
-    for number, ((name, (error, bound)), (colour, _)) in enumerate(
-        zip(pairs.items(), line_styles(len(pairs)), strict=True)
-    ):
+    for number, (name, (error, bound)) in enumerate(pairs.items()):
+        colour, _ = line_styles(len(pairs))[number]
         # The bound is drawn below and its markers above, so that both are visible where they coincide.
         axes.plot(times, _positive_or_nan(bound), color=colour, linewidth=4.0, alpha=0.3)
         axes.plot(times, _positive_or_nan(error), color=colour, linewidth=1.3)

@@ -251,10 +251,8 @@ def draw_measured_response(
         above, below = (axes.get_lines()[index] for axes in panels)
         # Within half a turn of the model's own phase, which is continuous.
         turned = np.rad2deg(np.angle(value / np.exp(1j * np.deg2rad(below.get_ydata()))))
-        for axes, line, dots in (
-            (panels[0], above, decibels),
-            (panels[1], below, np.asarray(below.get_ydata()) + turned),
-        ):
+        degrees = np.asarray(below.get_ydata()) + turned
+        for axes, line, dots in zip(panels, (above, below), (decibels, degrees), strict=True):
             axes.plot(frequencies, dots, linestyle="none", marker=".", markersize=3.0, color=_MEASURED_POINT_COLOUR,
                       zorder=line.get_zorder() - 0.5)  # fmt: skip
     text = ", ".join(f"{value:.1f} %" for value in list(fits)[:4])

@@ -152,13 +152,8 @@ def _inverse_transform(transformed: Tensor, length: int) -> Tensor:
 
 
 def _padded_length(signals: Tensor) -> int:
-    """Return a length at which the circular convolution equals the linear one."""
-    return fast_fft_length(2 * signals.shape[-1] - 1)
-
-
-def fast_fft_length(minimum: int) -> int:
-    """Return the smallest even 2ᵃ 3ᵇ 5ᶜ that is not below a minimum."""
-    return 2 * next_fast_len(-(-minimum // 2), real=True)
+    """Return the smallest even 2ᵃ 3ᵇ 5ᶜ at which the circular convolution of T samples equals the linear one."""
+    return 2 * next_fast_len(signals.shape[-1], real=True)  # at least 2 T − 1
 
 
 # Blocks of time

@@ -120,6 +120,8 @@ def readme_text(
     """Return the README: interface, cost and accuracy."""
     products, sums = _operations(model, tapped)
     inputs, outputs = manifest.input_names(context), manifest.output_names(context)
+    channels = [(array, *channel) for array, names in (("u", inputs), ("y", outputs)) for channel in enumerate(names)]
+    signals = [f"| `{array}[{index}]` | {_markdown_cell(name)} |" for array, index, name in channels]
     return Template(read_source("c", "README.md")).substitute(
         prefix=prefix,
         upper=prefix.upper(),
@@ -137,7 +139,7 @@ def readme_text(
         sums=sums,
         memory=_memory(model, settings, tapped),
         flash=_flash(model, settings, tapped, user_states=user_states),
-        signals=_signals_table(inputs, outputs),
+        signals="\n".join(["| in C | name |", "|---|---|", *signals]),
         bounds=_bounds_table(bound, outputs),
         decomposition=_decomposition(context),
     )
@@ -217,12 +219,6 @@ def _table_numbers(model: StepModel, settings: ExportSettings, *, user_states: b
     drive = n * m * (2 if model.hold == "linear" else 1)
     outputs = p * (tables.padded_state_count(model, settings.dtype) + m)
     return propagators + drive + outputs + n + (n * n if user_states else 0)
-
-
-def _signals_table(inputs: tuple[str, ...], outputs: tuple[str, ...]) -> str:
-    rows = [f"| `u[{index}]` | {_markdown_cell(name)} |" for index, name in enumerate(inputs)]
-    rows += [f"| `y[{index}]` | {_markdown_cell(name)} |" for index, name in enumerate(outputs)]
-    return "\n".join(["| in C | name |", "|---|---|", *rows])
 
 
 def _decomposition(context: SimulationContext) -> str:
