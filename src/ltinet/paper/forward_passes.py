@@ -7,7 +7,7 @@ by the exact engine and by SciPy's `lsim`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from scipy import integrate, signal
@@ -50,7 +50,6 @@ def kmeans(n_clusters: int) -> Any:
     return KMeans(n_clusters, n_init=10, random_state=KMEANS_SEED)
 
 
-Item = TypeVar("Item")
 SOLVER_TOLERANCE = 1e-10
 """rtol and atol of every solver, as in the paper; its solver is DOP853."""
 

@@ -145,7 +145,7 @@ def write_stack(
             signal = run.map.nodes(build, signal)
             continue
         last = first + len(run.start)
-        state = build.op("Slice", "state", *graph.columns(build, first, last))
+        state = build.op("Slice", "state", [first], [last], [1])
         signal, next_state = run.nodes(build, NetworkPorts(signal, state, None, None))
         next_states.append(next_state)
         first = last
