@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.cli import io
-from ltinet.cli.options import channel_names, parse_channel
+from ltinet.cli.options import channel_names, option, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.export.sample_files import WRITERS, csv_line, csv_rows
@@ -157,27 +157,16 @@ def response(
     kind: Annotated[
         Kind, typer.Option(help="Response over time, or frequency response as Bode or Nyquist plot.")
     ] = "step",
-    input: Annotated[
-        str | None, typer.Option("--input", metavar="N", show_default="all", help="One input: 1, 2, … or u1, u2, …")
-    ] = None,
-    channel: Annotated[
-        str | None, typer.Option("--output", metavar="N", show_default="all", help="One output: 1, 2, … or y1, y2, …")
-    ] = None,
+    input: Annotated[str | None, option("N", "One input: 1, 2, … or u1, u2, …", "--input", default="all")] = None,
+    channel: Annotated[str | None, option("N", "One output: 1, 2, … or y1, y2, …", "--output", default="all")] = None,
     target: Annotated[
         str | None,
-        typer.Option(
-            "-o",
-            "--out",
-            metavar="FILE",
-            show_default="print",
-            help="Picture (.png, .svg, .pdf) or table (.csv, .npz, .mat) to write.",
+        option(
+            "FILE", "Picture (.png, .svg, .pdf) or table (.csv, .npz, .mat) to write.", "-o", "--out", default="print"
         ),
     ] = None,
     file_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="KIND", show_default="csv", help="Format of output to -: csv, npz, mat, png, …"
-        ),
+        str | None, option("KIND", "Format of output to -: csv, npz, mat, png, …", "--format", default="csv")
     ] = None,
     matrix: MatrixNames = None,
 ) -> None:

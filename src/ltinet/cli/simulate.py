@@ -21,6 +21,7 @@ from ltinet._util.progress import track_progress
 from ltinet._util.text import format_count
 from ltinet.cli import io
 from ltinet.cli import options as tables
+from ltinet.cli.options import option
 from ltinet.cli.samples import (
     Samples,
     open_samples,
@@ -169,44 +170,28 @@ if TYPE_CHECKING:
 else:
     EngineName = Literal[tuple(ENGINES)]  # so that the command line lists them
 
-Table = Annotated[str, typer.Option("--input", "-i", metavar="FILE", show_default=False, help="Table of inputs, or -.")]
+Table = Annotated[str, option("FILE", "Table of inputs, or -.", "--input", "-i")]
 Format = Annotated[
     str | None,
-    typer.Option(
-        "--format",
-        metavar="csv|npz|mat",
-        show_default="by the name of the output, csv for -",
-        help="Format of the output.",
-    ),
+    option("csv|npz|mat", "Format of the output.", "--format", default="by the name of the output, csv for -"),
 ]
 HoldOption = Annotated[
     Hold | None,
-    typer.Option(
-        show_default="that of the model, else linear",
-        help="Input between samples: linear, or constant (zero-order hold).",
+    option(
+        None, "Input between samples: linear, or constant (zero-order hold).", default="that of the model, else linear"
     ),
 ]
 InitialState = Annotated[
-    str | None,
-    typer.Option(
-        metavar="STATE",
-        show_default="zero",
-        help="Initial state of the system: 1,0,-2, or a .npz or .mat file with x0.",
-    ),
+    str | None, option("STATE", "Initial state of the system: 1,0,-2, or a .npz or .mat file with x0.", default="zero")
 ]
-Picture = Annotated[
-    str | None,
-    typer.Option("--plot", metavar="FILE", show_default=False, help="Picture of the outputs: .png, .svg or .pdf."),
-]
+Picture = Annotated[str | None, option("FILE", "Picture of the outputs: .png, .svg or .pdf.", "--plot")]
 Engine = Annotated[
     EngineName,
     typer.Option(help="In closed form, or with an ODE solver (the paper's Algorithms 3 and A.1)."),
 ]
-Method = Annotated[
-    str | None, typer.Option(metavar="|".join(DEGREES), show_default="DOP853", help="ODE solver: method.")
-]
-Rtol = Annotated[float | None, typer.Option(show_default="1e-8", help="ODE solver: relative tolerance.")]
-Atol = Annotated[float | None, typer.Option(show_default="1e-10", help="ODE solver: absolute tolerance.")]
+Method = Annotated[str | None, option("|".join(DEGREES), "ODE solver: method.", default="DOP853")]
+Rtol = Annotated[float | None, option(None, "ODE solver: relative tolerance.", default="1e-8")]
+Atol = Annotated[float | None, option(None, "ODE solver: absolute tolerance.", default="1e-10")]
 
 
 def simulate(  # noqa: PLR0913
@@ -214,8 +199,7 @@ def simulate(  # noqa: PLR0913
     table: Table,
     *,
     output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", show_default="-, none with --plot", help="Table of outputs."),
+        str | None, option("FILE", "Table of outputs.", "--output", "-o", default="-, none with --plot")
     ] = None,
     picture: Picture = None,
     file_format: Format = None,

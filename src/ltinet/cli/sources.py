@@ -15,6 +15,7 @@ import typer
 
 from ltinet._util.text import format_path, sanitize
 from ltinet.cli.io import check_target, display_name, is_stream, open_as_path, show_status
+from ltinet.cli.options import option
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.files import load, load_system, named_system
@@ -108,10 +109,7 @@ _PYTHON_ADVICE = (
 )
 SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=complete_source)]
 MatrixNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--matrix", metavar="A=NAME", show_default=False, help="Variable of FILE that is A, B, …; repeat for each."
-    ),
+    list[str] | None, option("A=NAME", "Variable of FILE that is A, B, …; repeat for each.", "--matrix")
 ]
 
 

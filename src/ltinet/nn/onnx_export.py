@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from ltinet._util.floating_point import Array
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
 from ltinet.export.manifest import Export
 from ltinet.export.onnx.export import MapPart, NetworkPart, write_onnx, write_stack
@@ -26,7 +25,7 @@ from ltinet.nn.triangular import Triangular
 from ltinet.simulation.context import NetworkParts, SimulationContext
 from ltinet.systems.signal_settings import NO_SETTINGS
 from ltinet.torch.delayed_network import DelayedNetwork
-from ltinet.torch.linear_network import LinearNetwork, rebuild_network
+from ltinet.torch.linear_network import LinearNetwork, rebuild_network, to_array
 
 # Limit of cond(T) up to which blocks are split further: single precision then loses one digit at most.
 _MAX_SPLIT_CONDITION = 10.0
@@ -140,15 +139,11 @@ _MAP_TYPES = (Polynomial, Spline, MLP, Monotone)
 
 def _map_nodes(model: Any) -> MapNodes:
     if isinstance(model, Polynomial):
-        return PolynomialMap(_to_array(model.weights), model.scale)
+        return PolynomialMap(to_array(model.weights), model.scale)
     if isinstance(model, Spline):
-        return SplineMap(_to_array(model.slope), _to_array(model.weights), model.low, model.high)
+        return SplineMap(to_array(model.slope), to_array(model.weights), model.low, model.high)
     if isinstance(model, MLP):
-        return TanhMap(*(_to_array(weights) for weights in (model.line, model.W, model.b, model.V)))
+        return TanhMap(*(to_array(weights) for weights in (model.line, model.W, model.b, model.V)))
     at_zero = (model.hat_integrals(model.offset.new_zeros(model.n_inputs)) * model.slopes).sum(-1)
     low, high = np.array(model.low), np.array(model.high)
-    return MonotoneMap(_to_array(model.offset - at_zero), _to_array(model.slopes), low, high)
-
-
-def _to_array(tensor: Tensor) -> Array:
-    return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
+    return MonotoneMap(to_array(model.offset - at_zero), to_array(model.slopes), low, high)

@@ -183,9 +183,9 @@ def select_layers(net: ltinet.DynamicNetwork, layers: Sequence[int]) -> ltinet.D
     """Return a network of some layers of another one, with the same inputs and outputs."""
     if len(layers) == net.n_layers:
         return net
-    *of_layers, Psi = net.parameters
-    chosen = (tuple(matrices[layer] for layer in layers) for matrices in of_layers)
-    return ltinet.DynamicNetwork.from_parameters(ltinet.NetworkParameters(*chosen, Psi))
+    of_layers = {name: values for name, values in net.parameters._asdict().items() if name != "Psi"}
+    chosen = {name: tuple(values[layer] for layer in layers) for name, values in of_layers.items()}
+    return ltinet.DynamicNetwork.from_parameters(net.parameters._replace(**chosen))
 
 
 def evaluations_without_decoupling(

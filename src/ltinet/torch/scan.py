@@ -120,16 +120,18 @@ class StateScan(torch.autograd.Function):
         """Fold the mapped axis into the group axis if P has it, else into the batch axis."""
         dims = in_dims[1:]
         count = info.batch_size
-        mapped = [
-            values.movedim(dim, 0) if dim is not None else values.unsqueeze(0).expand(count, *values.shape)
-            for values, dim in zip(tensors, dims, strict=True)
-        ]
+        mapped = [_mapped_axis_first(values, dim, count) for values, dim in zip(tensors, dims, strict=True)]
         if any(dim is not None for index, dim in enumerate(dims) if index not in (3, 4)):
             states, end = StateScan.apply(reverse, *(values.flatten(0, 1) for values in mapped))
             return (states.unflatten(0, (count, -1)), end.unflatten(0, (count, -1))), (0, 0)
         start, drive = (values.movedim(0, 1).flatten(1, 2) for values in mapped[3:5])
         states, end = StateScan.apply(reverse, *tensors[:3], start, drive, *tensors[5:])
         return (states.unflatten(1, (count, -1)), end.unflatten(1, (count, -1))), (1, 1)
+
+
+def _mapped_axis_first(values: Tensor, dim: int | None, count: int) -> Tensor:
+    """Return values with the axis that vmap maps in front; equal ones along it where it is missing."""
+    return values.expand(count, *values.shape) if dim is None else values.movedim(dim, 0)
 
 
 _HAS_TRITON = find_spec("triton") is not None
@@ -295,12 +297,10 @@ class _TimeVaryingScan(torch.autograd.Function):
         """Fold the mapped axis into the batch."""
         if all(dim is None for dim in in_dims):
             return _TimeVaryingScan.apply(*tensors), (None, None)
-        mapped = (
-            values.expand(info.batch_size, *values.shape) if dim is None else values.movedim(dim, 0)
-            for values, dim in zip(tensors, in_dims, strict=True)
-        )
+        count = info.batch_size
+        mapped = [_mapped_axis_first(values, dim, count) for values, dim in zip(tensors, in_dims, strict=True)]
         states, end = _TimeVaryingScan.apply(*(values.flatten(0, 1) for values in mapped))
-        return (states.unflatten(0, (info.batch_size, -1)), end.unflatten(0, (info.batch_size, -1))), (0, 0)
+        return (states.unflatten(0, (count, -1)), end.unflatten(0, (count, -1))), (0, 0)
 
     @staticmethod
     def jvp(ctx: Any, _: Tensor | None, b: Tensor | None, start: Tensor | None) -> tuple[Tensor, Tensor]:
