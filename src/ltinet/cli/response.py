@@ -28,46 +28,38 @@ _MAX_ROWS = 40  # printed on the terminal
 _STEP_NUMBERS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
 
 
-def write_time_response(
-    target: str, kind: str, solution: Solution, names: Sequence[str], input_names: Sequence[str], *, has_inputs: bool
-) -> None:
+def write_time_response(target: str, kind: str, solution: Solution, request: "_ResponseRequest") -> None:
     """Write times and responses: a CSV column for each pair, in other files the arrays t and y as `Solution` has them.
 
-    With `has_inputs` y is `(m, T, p)`, one response to each input.
+    Without a chosen input y is `(m, T, p)`, one response to each input.
     """
     if kind != "csv":
         io.write_output(target, lambda path: WRITERS[kind](path, solution.t, solution.y))
         return
-    y = solution.y if has_inputs else solution.y[None]
-    _write_csv(target, ["t", *_pair_names(names, input_names)], np.column_stack([solution.t, *y]))
+    y = solution.y if request.input is None else solution.y[None]
+    _write_csv(target, ["t", *request.pair_names], np.column_stack([solution.t, *y]))
 
 
-def write_frequency_response(
-    target: str,
-    kind: str,
-    omega: Array,
-    H: NDArray[np.complex128],
-    names: Sequence[str],
-    input_names: Sequence[str],
-    *,
-    in_plane: bool,
-    delays: Array,
-) -> None:
+def write_frequency_response(target: str, kind: str, request: "_ResponseRequest") -> None:
     """Write angular frequencies and H `(K, p, m)`: a CSV has two columns for each pair, other files omega and H.
 
-    The columns are |H| and its phase in degrees, unwrapped after removing `delays` `(p, m)`, or with `in_plane` real
-    and imaginary parts.
+    The columns are |H| and its phase in degrees, unwrapped after removing delays, or for a Nyquist plot real and
+    imaginary parts.
     """
+    system, in_plane = request.system, request.kind == "nyquist"
+    omega = np.asarray(system.plot.frequencies())
+    H = request.select(system.frequency_response(omega))
+    delays = request.select(system.signal_settings.total_delay(system.n_outputs, system.n_inputs))
     if kind != "csv":
         module, values = (npz, omega) if kind == "npz" else (mat5, omega[:, None])
         io.write_output(target, lambda path: module.write(path, {"omega": values, "H": H}))
         return
     parts = ("real", "imaginary") if in_plane else ("magnitude", "phase")
-    pairs = _pair_names(names, input_names)
+    pairs = request.pair_names
     header = ["omega", *(f"{part} {pair}" if len(pairs) > 1 else part for pair in pairs for part in parts)]
     columns = [omega]
-    for column in range(len(input_names)):
-        for row in range(len(names)):
+    for column in range(H.shape[2]):
+        for row in range(H.shape[1]):
             h = H[:, row, column]
             columns += [h.real, h.imag] if in_plane else [np.abs(h), unwrapped_phase(h, omega * delays[row, column])]
     _write_csv(target, header, np.column_stack(columns))
@@ -96,12 +88,6 @@ def format_response_numbers(request: "_ResponseRequest") -> str:
     if len(request.pairs) > _MAX_ROWS:
         lines.append(f"… and {len(request.pairs) - _MAX_ROWS} more; choose with --input and --output")
     return "\n".join(lines)
-
-
-def _pair_names(names: Sequence[str], input_names: Sequence[str]) -> list[str]:
-    if len(input_names) == 1:
-        return list(names)
-    return [f"{name} from {source}" for source in input_names for name in names]
 
 
 def _write_csv(target: str, header: Sequence[str], table: Array) -> None:
@@ -138,6 +124,14 @@ class _ResponseRequest:
     def selected_input_names(self) -> list[str]:
         """Names of the chosen inputs."""
         return self.input_names[_index_slice(self.input)]
+
+    @property
+    def pair_names(self) -> list[str]:
+        """Names of the chosen pairs, by inputs; those of the outputs if there is one input."""
+        names, input_names = self.selected_names, self.selected_input_names
+        if len(input_names) == 1:
+            return names
+        return [f"{name} from {source}" for source in input_names for name in names]
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -219,7 +213,7 @@ def _build_request(
 def _write(request: _ResponseRequest, target: str, file_format: str) -> None:
     """Compute the response and write it as a picture or a table."""
     notes: tuple[str, ...] = ()
-    system, columns = request.system, (request.selected_names, request.selected_input_names)
+    system = request.system
     with io.show_status(f"computing the {request.kind} response of {system.n_states} states"):
         solution = None
         if request.kind in _IN_TIME and not (file_format in PICTURE_FORMATS and request.is_all):
@@ -230,13 +224,9 @@ def _write(request: _ResponseRequest, target: str, file_format: str) -> None:
             figure = io.draw_headless(lambda: _draw(request, solution))
             io.write_output(target, lambda path: save_figure(figure, path), suffix=f".{file_format}")
         elif solution is not None:
-            write_time_response(target, file_format, solution, *columns, has_inputs=request.input is None)
+            write_time_response(target, file_format, solution, request)
         else:
-            omega = np.asarray(system.plot.frequencies())
-            H = request.select(system.frequency_response(omega))
-            delays = request.select(system.signal_settings.total_delay(system.n_outputs, system.n_inputs))
-            in_plane = request.kind == "nyquist"
-            write_frequency_response(target, file_format, omega, H, *columns, in_plane=in_plane, delays=delays)
+            write_frequency_response(target, file_format, request)
     if target != io.STANDARD_STREAM:
         for line in (*notes, f"{request.kind} response written to {target}"):
             io.print_note(line)

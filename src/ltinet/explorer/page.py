@@ -39,12 +39,9 @@ _TYPES = {
 @cache
 def load_assets() -> dict[str, tuple[str, bytes]]:
     """Return type and content of every static file by its name."""
-    assets = {}
-    for entry in files("ltinet.explorer").joinpath("static").iterdir():
-        suffix = entry.name[entry.name.rfind(".") :]
-        if suffix in _TYPES:
-            assets[entry.name] = (_TYPES[suffix], entry.read_bytes())
-    return assets
+    entries = {entry.name: entry for entry in files("ltinet.explorer").joinpath("static").iterdir()}
+    types = {name: _TYPES.get(Path(name).suffix) for name in entries}
+    return {name: (kind, entries[name].read_bytes()) for name, kind in types.items() if kind is not None}
 
 
 def asset_text(name: str) -> str:

@@ -7,6 +7,7 @@ is empty or an earlier export.
 
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -125,6 +126,13 @@ class Export:
         rows.append(("precision", str(self.manifest["dtype"])))
         rows.extend(("note", note) for note in self.notes)
         return format_rows(f"export to {self.path}", rows)
+
+
+def with_warnings(export: Export) -> Export:
+    """Issue the notes of an export as warnings at the caller of the export method; return the export."""
+    for note in export.notes:
+        warnings.warn(note, UserWarning, stacklevel=3)
+    return export
 
 
 def build_manifest(

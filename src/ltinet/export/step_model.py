@@ -9,7 +9,6 @@ increments z ← z + ((P − 1) z + …), with P − 1 computed without cancella
 this gains four digits.
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -257,9 +256,3 @@ def growth_warnings(model: StepModel) -> tuple[str, ...]:
         f"the network is unstable: a mode grows as exp({fastest:.3g} t), tenfold in {tenfold:.3g} steps; its outputs will "
         "overflow",
     )
-
-
-def issue_warnings(notes: tuple[str, ...]) -> None:
-    """Issue warnings at the caller of the export method."""
-    for note in notes:
-        warnings.warn(note, UserWarning, stacklevel=3)

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
-from ltinet.export.manifest import Export
+from ltinet.export.manifest import Export, with_warnings
 from ltinet.export.onnx.export import MapPart, NetworkPart, write_onnx, write_stack
 from ltinet.export.onnx.static_maps import MapNodes, MonotoneMap, PolynomialMap, SplineMap, TanhMap
-from ltinet.export.step_model import Precision, issue_warnings, validate_settings
+from ltinet.export.step_model import Precision, validate_settings
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.maps import MLP, Monotone, Polynomial, Spline
 from ltinet.nn.serialization import model_checksum
@@ -86,8 +86,7 @@ def export_onnx(
         export = write_onnx(parts[0].context, path, settings=parts[0].settings, engine=parts[0].engine)
     else:
         export = write_stack(parts, path, dtype=dtype, checksum=model_checksum(model))
-    issue_warnings(export.notes)
-    return export
+    return with_warnings(export)
 
 
 def _export_parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | MapPart]:

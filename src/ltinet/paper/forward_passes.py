@@ -184,7 +184,7 @@ def select_layers(net: ltinet.DynamicNetwork, layers: Sequence[int]) -> ltinet.D
     if len(layers) == net.n_layers:
         return net
     of_layers = {name: values for name, values in net.parameters._asdict().items() if name != "Psi"}
-    chosen = {name: tuple(values[layer] for layer in layers) for name, values in of_layers.items()}
+    chosen: dict[str, Any] = {name: tuple(values[layer] for layer in layers) for name, values in of_layers.items()}
     return ltinet.DynamicNetwork.from_parameters(net.parameters._replace(**chosen))
 
 

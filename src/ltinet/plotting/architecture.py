@@ -358,9 +358,8 @@ def _draw_connections(
             path = [(start, y + BALL_RADIUS), ((start + end) / 2.0, peak), (end, y + BALL_RADIUS)]
             curves.append(Path(path, [Path.MOVETO, Path.CURVE3, Path.CURVE3]))
     strength = 0.8 if len(edges) <= 45 else 0.45
-    axes.add_collection(
-        PathCollection(curves, facecolors="none", edgecolors=colour, linewidths=0.7, alpha=strength, zorder=2)
-    )
+    lines = PathCollection(curves, facecolors="none", edgecolors=colour, linewidths=0.7, alpha=strength, zorder=2)
+    axes.add_collection(lines)
     axes.add_collection(PolyCollection(heads, facecolors=colour, edgecolors="none", zorder=2))
 
 
@@ -409,9 +408,8 @@ def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Seque
     if count > _NODES:
         axes.text(x, heights.pop(2), "⋮", fontsize=1.3 * font, color=_INK, ha="center", va="center")
     for y in heights:
-        axes.add_patch(
-            Rectangle((x - _BOX, y - _BOX), 2.0 * _BOX, 2.0 * _BOX, facecolor="0.35", edgecolor="none", zorder=3)
-        )
+        corner, side = (x - _BOX, y - _BOX), 2.0 * _BOX
+        axes.add_patch(Rectangle(corner, side, side, facecolor="0.35", edgecolor="none", zorder=3))
     return heights
 
 

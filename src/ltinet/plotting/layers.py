@@ -168,9 +168,8 @@ def _draw_squares(axes: "Axes", patterns: Sequence[Pattern], starts: NDArray[np.
     runs = [_row_rectangles(pattern, int(start)) for pattern, start in zip(patterns, starts, strict=True)]
     colours = np.repeat(layer_colours(len(patterns)), list(map(len, runs))).tolist()
     # The outline keeps single entries visible where one is thinner than a pixel.
-    axes.add_collection(
-        PolyCollection([box for run in runs for box in run], facecolors=colours, edgecolors=colours, linewidths=1.0)
-    )
+    boxes = [box for run in runs for box in run]
+    axes.add_collection(PolyCollection(boxes, facecolors=colours, edgecolors=colours, linewidths=1.0))
 
 
 def _draw_dots(axes: "Axes", sizes: Sequence[int]) -> None:

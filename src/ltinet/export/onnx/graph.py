@@ -329,23 +329,23 @@ def delayed_run_nodes(
     layout, n = _DelayedStateLayout.of(tapped), tapped.step.n_states
     time = build.op("Slice", build.op("Shape", ports.u), [1], [2])
     flag = build.op("Slice", ports.state, [layout.flag], [layout.samples], [1])
-    x, histories = _tap_nodes(tapped, build, ports, layout, flag=flag, time=time)
+    x, histories = _tap_nodes(tapped, build, ports, flag=flag, time=time)
     start = build.op("Slice", ports.state, [0], [n + 1], [1])
     rows, core = run_nodes(tapped.at_end, chunks, build, NetworkPorts(x, start, None, None))
     parts = [build.op("Slice", core, [0], [n], [1])] if n else []
     sampled = build.cast(build.op("Min", time, [1]))
     parts.append(build.op("Max", flag, sampled))
-    y, after = _output_nodes(tapped, build, ports, layout, rows=rows, x=x, flag=flag, time=time)
+    y, after = _output_nodes(tapped, build, ports, rows=rows, x=x, flag=flag, time=time)
     parts += [*histories, *after]
     next_state = build.op("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
     return y, build.op("Identity", next_state, name=ports.next_state)
 
 
 def _tap_nodes(
-    tapped: TappedModel, build: GraphBuilder, ports: NetworkPorts, layout: _DelayedStateLayout, *, flag: str, time: str
+    tapped: TappedModel, build: GraphBuilder, ports: NetworkPorts, *, flag: str, time: str
 ) -> tuple[str, list[str]]:
     """Return x `(batch, time, taps)`, and the samples that the next state stores."""
-    m, longest = tapped.n_inputs, tapped.longest_lag
+    layout, m, longest = _DelayedStateLayout.of(tapped), tapped.n_inputs, tapped.longest_lag
     v = build.op("Sub", ports.u, tapped.u0)
     sources, histories = {}, []
     kinds = [(False, v, layout.samples)]
@@ -379,18 +379,10 @@ def _as_rows(build: GraphBuilder, values: str, size: int) -> str:
 
 
 def _output_nodes(
-    tapped: TappedModel,
-    build: GraphBuilder,
-    ports: NetworkPorts,
-    layout: _DelayedStateLayout,
-    *,
-    rows: str,
-    x: str,
-    flag: str,
-    time: str,
+    tapped: TappedModel, build: GraphBuilder, ports: NetworkPorts, *, rows: str, x: str, flag: str, time: str
 ) -> tuple[str, list[str]]:
     """Return y, and the outputs that the next state stores: rows of partial outputs, and delayed outputs."""
-    p, partial = tapped.n_outputs, np.flatnonzero(tapped.is_partial).tolist()
+    layout, partial = _DelayedStateLayout.of(tapped), np.flatnonzero(tapped.is_partial).tolist()
     partial_values: dict[int, str] = {}
     after: list[str] = []
     if partial:
@@ -408,7 +400,7 @@ def _output_nodes(
         others = build.op("Slice", total, [1], time, [1])
         values = build.op("Concat", build.op("Mul", first, _as_rows(build, flag, 1)), others, axis=1)
         partial_values = {i: build.op("Gather", values, [j], axis=2) for j, i in enumerate(partial)}
-    if not p:
+    if not tapped.n_outputs:
         return build.op("Identity", rows, name=ports.y), after
     if not partial and not tapped.output_steps.any():
         return build.op("Add", rows, tapped.y0, name=ports.y), after
