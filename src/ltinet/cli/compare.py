@@ -8,7 +8,7 @@ import typer
 from ltinet._util.text import format_count, sanitize
 from ltinet.cli import io
 from ltinet.cli import options as tables
-from ltinet.cli.options import option, parse_names
+from ltinet.cli.options import flag, option, parse_names
 from ltinet.cli.samples import read_columns
 from ltinet.cli.sources import read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
@@ -30,9 +30,7 @@ Inputs = Annotated[
 Outputs = Annotated[
     str | None, option("NAMES", "Output columns, names or numbers: y1,y2.", default="those of the model")
 ]
-FromRest = Annotated[
-    bool, typer.Option("--from-rest", help="Start at the operating point instead of fitting the initial state.")
-]
+FromRest = Annotated[bool, flag("--from-rest", "Start at the operating point instead of fitting the initial state.")]
 HoldOption = Annotated[
     Hold | None, option(None, "Input between samples: linear or constant.", default="that of the model, else linear")
 ]

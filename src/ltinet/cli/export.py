@@ -8,7 +8,7 @@ import typer
 
 from ltinet._util.text import format_first_names, format_path
 from ltinet.cli.io import print_note, refuse_overwriting, show_status
-from ltinet.cli.options import option
+from ltinet.cli.options import flag, option
 from ltinet.cli.samples import parse_initial_state, state_source
 from ltinet.cli.sources import SourceName, read_network
 from ltinet.dynamic_network import DynamicNetwork
@@ -48,7 +48,7 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
     x0: Annotated[str | None, option("X", "Initial state: 1,0,-2, or a .npz or .mat file.", "--x0")] = None,
     prefix: Annotated[str | None, option("NAME", "c: prefix of files and identifiers.", default="model")] = None,
     user_states: Annotated[
-        bool, typer.Option("--user-states", help="c: add a function that returns the states of the system.")
+        bool, flag("--user-states", "c: add a function that returns the states of the system.")
     ] = False,
     fmi: Annotated[Version | None, option(None, "fmu: version of FMI.", default="3.0")] = None,
     compiler: Annotated[str | None, option("CC", "fmu: C compiler; zig for ziglang.", default="any")] = None,
@@ -62,8 +62,8 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
     options = {name: value for name, value in choices.items() if value is not None}
     for name in options:
         if to not in _TARGETS_OF_OPTION[name]:
-            flag, targets = _OPTION_NAMES.get(name, f"--{name}"), " and ".join(_TARGETS_OF_OPTION[name])
-            raise FileFormatError(f"{flag} is not for {to} but for {targets}; omit it, or choose another --to")
+            name_typed, targets = _OPTION_NAMES.get(name, f"--{name}"), " and ".join(_TARGETS_OF_OPTION[name])
+            raise FileFormatError(f"{name_typed} is not for {to} but for {targets}; omit it, or choose another --to")
     refuse_overwriting(output, {"the network": file, **state_source(x0)})
     net = read_network(file)
     start = None if x0 is None else parse_initial_state(x0, net.n_states)

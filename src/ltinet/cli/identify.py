@@ -9,7 +9,7 @@ import typer
 from ltinet._util.text import format_path, sanitize
 from ltinet.cli import io
 from ltinet.cli import options as tables
-from ltinet.cli.options import option
+from ltinet.cli.options import flag, option
 from ltinet.cli.samples import read_columns
 from ltinet.cli.sources import check_network_target
 from ltinet.errors import FileFormatError, InvalidSignalError
@@ -42,7 +42,7 @@ Stable = Annotated[
     Literal["auto", "yes", "no"],
     typer.Option(help="Unstable poles: reflect (yes), keep (no), or decide automatically."),
 ]
-Refine = Annotated[bool, typer.Option("--refine/--no-refine", help="Refine the model by minimizing the output error.")]
+Refine = Annotated[bool, flag("--refine/--no-refine", "Refine the model by minimizing the output error.")]
 
 
 def identify(  # noqa: PLR0913
@@ -180,6 +180,6 @@ def _step(table: Table) -> float:
 
 
 def _typed_option_names(text: str) -> str:
-    for argument, flag in _OPTION_NAMES.items():
-        text = text.replace(argument, flag)
+    for argument, typed in _OPTION_NAMES.items():
+        text = text.replace(argument, typed)
     return text

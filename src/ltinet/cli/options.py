@@ -49,6 +49,11 @@ def option(metavar: str | None, text: str, *flags: str, default: bool | str = Fa
     return typer.Option(*flags, metavar=metavar, show_default=default, help=text)
 
 
+def flag(name: str, text: str) -> Any:
+    """Return an option without a value."""
+    return typer.Option(name, help=text)
+
+
 _DETECTED = "detected"
 Delimiter = Annotated[str | None, option("SIGN", "Table: column separator: , ; tab space.", default=_DETECTED)]
 Decimal = Annotated[str | None, option(".|,", "Table: decimal mark.", default=_DETECTED)]

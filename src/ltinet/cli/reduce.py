@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltinet.cli.io import is_stream, print_note, show_reduction_progress, write_output, write_stdout
-from ltinet.cli.options import option
+from ltinet.cli.options import flag, option
 from ltinet.cli.sources import MatrixNames, SourceName, check_network_target, read_system, refuse_discrete_time
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def reduce(
     order: Annotated[int | None, option("N", "Number of states to keep; exclusive with --tolerance.")] = None,
     tolerance: Annotated[float | None, option("X", "Fewest states with relative error ≤ X.")] = None,
     exact_at_rest: Annotated[
-        bool, typer.Option("--exact-at-rest", help="Keep the DC gain exactly (singular perturbation).")
+        bool, flag("--exact-at-rest", "Keep the DC gain exactly (singular perturbation).")
     ] = False,
     jobs: Annotated[
         int,

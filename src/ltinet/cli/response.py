@@ -212,14 +212,11 @@ def _build_request(
 
 def _write(request: _ResponseRequest, target: str, file_format: str) -> None:
     """Compute the response and write it as a picture or a table."""
-    notes: tuple[str, ...] = ()
-    system = request.system
+    system, solution = request.system, None
     with io.show_status(f"computing the {request.kind} response of {system.n_states} states"):
-        solution = None
         if request.kind in _IN_TIME and not (file_format in PICTURE_FORMATS and request.is_all):
             respond = system.step_response if request.kind == "step" else system.impulse_response
             solution = respond(input=request.input, output=request.output)
-            notes = solution.notes
         if file_format in PICTURE_FORMATS:
             figure = io.draw_headless(lambda: _draw(request, solution))
             io.write_output(target, lambda path: save_figure(figure, path), suffix=f".{file_format}")
@@ -228,6 +225,7 @@ def _write(request: _ResponseRequest, target: str, file_format: str) -> None:
         else:
             write_frequency_response(target, file_format, request)
     if target != io.STANDARD_STREAM:
+        notes = () if solution is None else solution.notes
         for line in (*notes, f"{request.kind} response written to {target}"):
             io.print_note(line)
 

@@ -145,13 +145,11 @@ def build_manifest(
     files: Sequence[str],
 ) -> Mapping[str, Any]:
     """Return the facts of an export as plain data; an unknown bound is null."""
+    checksum = network_checksum(context.stored._replace(settings=settings.signals))
     facts: dict[str, Any] = {
         "made by": GENERATOR,
         "target": target,
-        "network": {
-            "sha256": network_checksum(context.stored._replace(settings=settings.signals)),
-            "states": model.n_states,
-        },
+        "network": {"sha256": checksum, "states": model.n_states},
         "inputs": list(input_names(context)),
         "outputs": list(output_names(context)),
         "dt": settings.dt,

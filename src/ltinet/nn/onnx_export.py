@@ -115,34 +115,30 @@ def _export_parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPa
 
 
 def _map_part(model: nn.Module) -> MapPart:
-    if isinstance(model, Feedback):
-        raise InvalidNetworkError(
-            "a Feedback solves an equation at every sample, for which ONNX has no node; export a model without "
-            "feedback, or its linear part: model.to_network().export_onnx(path, dt)"
-        )
-    if isinstance(model, Triangular):
-        raise InvalidNetworkError(
-            "a Triangular has no graph in ONNX; export its linear part: model.to_network().export_onnx(path, dt)"
-        )
-    kind = type(model)
-    if kind not in _MAP_TYPES:
-        raise InvalidNetworkError(
-            f"a {kind.__name__} cannot be exported to ONNX; give networks and "
-            f"{', '.join(known.__name__ for known in _MAP_TYPES)}"
-        )
-    return MapPart(kind.__name__, _map_nodes(model), model.n_inputs, model.n_outputs)
-
-
-_MAP_TYPES = (Polynomial, Spline, MLP, Monotone)
-
-
-def _map_nodes(model: Any) -> MapNodes:
-    if isinstance(model, Polynomial):
-        return PolynomialMap(to_array(model.weights), model.scale)
-    if isinstance(model, Spline):
-        return SplineMap(to_array(model.slope), to_array(model.weights), model.low, model.high)
-    if isinstance(model, MLP):
-        return TanhMap(*(to_array(weights) for weights in (model.line, model.W, model.b, model.V)))
-    at_zero = (model.hat_integrals(model.offset.new_zeros(model.n_inputs)) * model.slopes).sum(-1)
-    low, high = np.array(model.low), np.array(model.high)
-    return MonotoneMap(to_array(model.offset - at_zero), to_array(model.slopes), low, high)
+    nodes: MapNodes
+    match model:
+        case Feedback():
+            raise InvalidNetworkError(
+                "a Feedback solves an equation at every sample, for which ONNX has no node; export a model without "
+                "feedback, or its linear part: model.to_network().export_onnx(path, dt)"
+            )
+        case Triangular():
+            raise InvalidNetworkError(
+                "a Triangular has no graph in ONNX; export its linear part: model.to_network().export_onnx(path, dt)"
+            )
+        case Polynomial():
+            nodes = PolynomialMap(to_array(model.weights), model.scale)
+        case Spline():
+            nodes = SplineMap(to_array(model.slope), to_array(model.weights), model.low, model.high)
+        case MLP():
+            nodes = TanhMap(*(to_array(weights) for weights in (model.line, model.W, model.b, model.V)))
+        case Monotone():
+            at_zero = (model.hat_integrals(model.offset.new_zeros(model.n_inputs)) * model.slopes).sum(-1)
+            low, high = np.array(model.low), np.array(model.high)
+            nodes = MonotoneMap(to_array(model.offset - at_zero), to_array(model.slopes), low, high)
+        case _:
+            raise InvalidNetworkError(
+                f"a {type(model).__name__} cannot be exported to ONNX; give networks and Polynomial, Spline, MLP, "
+                "Monotone"
+            )
+    return MapPart(type(model).__name__, nodes, model.n_inputs, model.n_outputs)

@@ -163,9 +163,8 @@ def _layer_inputs(A: Tensor, B: Tensor, group: NeuronGroup) -> NeuronInputs:
     rows = torch.cat([A[..., :n_reals, :], A_xi @ A + c * A_xi], -2) * is_later.to(A)
     direct = torch.cat([B[..., :n_reals, :], A_xi @ B + c * B[..., pairs, :]], -2)
     unit = torch.eye(k, dtype=A.dtype, device=A.device)
-    force_weights = torch.linalg.solve_triangular(
-        A[..., pairs, :][..., eta], torch.eye(len(eta)).to(A).expand(len(A), -1, -1), upper=True
-    )
+    identity = torch.eye(len(eta)).to(A).expand(len(A), -1, -1)
+    force_weights = torch.linalg.solve_triangular(A[..., pairs, :][..., eta], identity, upper=True)
     forces = torch.cat([unit[:, :n_reals].expand(len(A), -1, -1), unit[:, eta] @ force_weights], -1)
     return NeuronInputs(rows @ group.basis, direct, group.inverse @ forces)
 

@@ -69,10 +69,9 @@ def variable_steps(system: TensorSystem, lengths: Tensor) -> VariableSteps:
     x, y = system.scalar_rates * h, system.scalar_frequencies * h
     n_pairs = system.frequencies.shape[-1]
     first, second = pair_phi(x, y)
-    blocks = [
-        BlockStep(P, h[..., None, None] * first, h[..., None, None] * second)
-        for P, first, second in (matrix_phi(F * h[..., None, None]) for F in system.blocks)
-    ]
+    h_of_blocks = h[..., None, None]
+    phi_of_blocks = (matrix_phi(F * h_of_blocks) for F in system.blocks)
+    blocks = [BlockStep(P, h_of_blocks * first, h_of_blocks * second) for P, first, second in phi_of_blocks]
     magnitude = torch.exp(x)
 
     def propagator(re: Tensor, im: Tensor, matrices: list[Tensor]) -> Propagator:

@@ -91,24 +91,17 @@ class StateScan(torch.autograd.Function):
         grad_im = torch.einsum(over, l_im, x_re) - torch.einsum(over, l_re, x_im)
         grad_reals = torch.einsum(over, l_reals, x_reals)
         grad_blocks = (torch.einsum("gbtci,gbtcj->gcij", lam, x) for lam, x in zip(l_blocks, x_blocks, strict=True))
-        return (
-            None,
-            *(grad.to(re.dtype) for grad in (grad_re, grad_im, grad_reals)),
-            grad_start,
-            grad_drive,
-            *(grad.to(re.dtype) for grad in grad_blocks),
-        )
+        of_scalars = (grad.to(re.dtype) for grad in (grad_re, grad_im, grad_reals))
+        return (None, *of_scalars, grad_start, grad_drive, *(grad.to(re.dtype) for grad in grad_blocks))
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, Tensor]:
         """Return the tangents of the states, x′⁺ = P x′ + (P′ x + d′), by the same scan."""
         re, im, reals, states, *blocks = ctx.saved_tensors
         _, t_re, t_im, t_reals, t_start, t_drive, *t_blocks = tangents
-        tangent_re, tangent_im, tangent_reals, *tangent_blocks = (
-            torch.zeros_like(values) if tangent is None else tangent
-            for values, tangent in zip((re, im, reals, *blocks), (t_re, t_im, t_reals, *t_blocks), strict=True)
-        )
-        tangent_decay = Propagator(tangent_re, tangent_im, tangent_reals, tuple(tangent_blocks))
+        pairs = zip((re, im, reals, *blocks), (t_re, t_im, t_reals, *t_blocks), strict=True)
+        t_re, t_im, t_reals, *t_blocks = (torch.zeros_like(P) if tangent is None else tangent for P, tangent in pairs)
+        tangent_decay = Propagator(t_re, t_im, t_reals, tuple(t_blocks))
         drive = _multiply(_insert_axes(tangent_decay, states.dim()), states.to(re.dtype))
         drive = drive.to(states.dtype) if t_drive is None else drive.to(states.dtype) + t_drive
         start = torch.zeros_like(states[:, :, 0], dtype=re.dtype) if t_start is None else t_start

@@ -109,9 +109,8 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, along_u: Tensor | None, along_h: Tensor | None) -> Tensor | None:
         u, h = ctx.saved_tensors
-        terms = [
-            _Convolution.apply(*pair) for pair in ((along_u, h), (u, along_h)) if all(part is not None for part in pair)
-        ]
+        pairs = ((along_u, h), (u, along_h))
+        terms = [_Convolution.apply(*pair) for pair in pairs if all(part is not None for part in pair)]
         return sum(terms[1:], terms[0]) if terms else None
 
 

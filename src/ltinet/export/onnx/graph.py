@@ -82,11 +82,8 @@ class GraphBuilder:
     def scan(self, body: "GraphBuilder", first: str, rows: str) -> str:
         """Add a loop over rows with one state; return the name of its output rows."""
         last, outputs, graph = self._new("last"), self._new("rows"), body.graph("round")
-        self._nodes.append(
-            self._onnx.helper.make_node(
-                "Scan", [first, rows], [last, outputs], name=last, body=graph, num_scan_inputs=1
-            )
-        )
+        options = {"name": last, "body": graph, "num_scan_inputs": 1}
+        self._nodes.append(self._onnx.helper.make_node("Scan", [first, rows], [last, outputs], **options))
         return outputs
 
     def cast(self, integers: str) -> str:
