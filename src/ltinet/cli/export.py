@@ -37,7 +37,9 @@ _OPTION_NAMES = {"user_states": "--user-states", "version": "--fmi"}  # where it
 
 def export(  # noqa: PLR0913 - every option of an export is a parameter of the command
     file: SourceName,
-    to: Annotated[Target, typer.Option(help="c: a folder with C99; fmu: an FMU for co-simulation; onnx: a graph.")],
+    to: Annotated[
+        Target, option(None, "c: a folder with C99; fmu: an FMU for co-simulation; onnx: a graph.", default=True)
+    ],
     dt: Annotated[float, option("DT", "Time step, in the model's unit of time.")],
     output: Annotated[str, option("PATH", "Folder or file to write.", "--output", "-o")],
     hold: Annotated[

@@ -33,14 +33,16 @@ Report = Annotated[
     str | None, option("FILE", "Report with numbers and pictures to write: .html.", "--report", default="none")
 ]
 Order = Annotated[str | None, option("N", "Number of states: 4; or candidates: 2-8 or 2,4,6.", default="automatic")]
-Method = Annotated[Literal["auto", "moesp", "n4sid", "cva"], typer.Option(help="Subspace method.")]
+Method = Annotated[Literal["auto", "moesp", "n4sid", "cva"], option(None, "Subspace method.", default=True)]
 BlockRows = Annotated[int | None, option("S", "Number of block rows of the Hankel matrix.", default="automatic")]
-TrendOption = Annotated[Literal["none", "constant", "linear"], typer.Option(help="Trend to remove from the outputs.")]
-Delay = Annotated[str, typer.Option(metavar="N", help="Input delay in samples: auto, 3, or one per input: 0,3.")]
-HoldOption = Annotated[Hold, typer.Option(help="Input between samples: constant (zero-order hold) or linear.")]
+TrendOption = Annotated[
+    Literal["none", "constant", "linear"], option(None, "Trend to remove from the outputs.", default=True)
+]
+Delay = Annotated[str, option("N", "Input delay in samples: auto, 3, or one per input: 0,3.", default=True)]
+HoldOption = Annotated[Hold, option(None, "Input between samples: constant (zero-order hold) or linear.", default=True)]
 Stable = Annotated[
     Literal["auto", "yes", "no"],
-    typer.Option(help="Unstable poles: reflect (yes), keep (no), or decide automatically."),
+    option(None, "Unstable poles: reflect (yes), keep (no), or decide automatically.", default=True),
 ]
 Refine = Annotated[bool, flag("--refine/--no-refine", "Refine the model by minimizing the output error.")]
 

@@ -45,7 +45,10 @@ def parse_names(text: str | None) -> list[str] | None:
 
 
 def option(metavar: str | None, text: str, *flags: str, default: bool | str = False) -> Any:
-    """Return an option of a command with its help; `default` is the text that stands for its default, False for none."""
+    """Return an option of a command with its help.
+
+    `default` is the text that stands for its default; True for the default itself, False for none.
+    """
     return typer.Option(*flags, metavar=metavar, show_default=default, help=text)
 
 
@@ -69,16 +72,16 @@ Zone = Annotated[
 Dt = Annotated[float | None, option("STEP", "Table: time step of rows without times.", "--dt", default="none")]
 FillGaps = Annotated[
     Literal["error", "hold", "linear"],
-    typer.Option(help="Table: missing values: reject, hold the last value, or interpolate."),
+    option(None, "Table: missing values: reject, hold the last value, or interpolate.", default=True),
 ]
 RecordGaps = Annotated[
     Gaps,
-    typer.Option(help="Table: missing values: reject, hold the last value, interpolate, or split the record."),
+    option(None, "Table: missing values: reject, hold the last value, interpolate, or split the record.", default=True),
 ]
 ChosenColumns = Annotated[
     str | None, option("NAMES", "Table: input columns, names or numbers: 2,3 or Force,Torque.", default="all")
 ]
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="Table: text encoding.")]
+Encoding = Annotated[str, option("NAME", "Table: text encoding.", default=True)]
 _OPTION = re.compile(rf'\b({"|".join(field.name for field in fields(TableOptions))})="')
 
 

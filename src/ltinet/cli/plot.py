@@ -18,8 +18,7 @@ def plot(
     output: Annotated[str, option("FILE", "Picture to write: .png, .svg or .pdf.", "--output", "-o")],
     *,
     kind: Annotated[
-        Kind,
-        typer.Option(help="Neurons by layer, poles in the complex plane, connections, or all three."),
+        Kind, option(None, "Neurons by layer, poles in the complex plane, connections, or all three.", default=True)
     ] = "overview",
     stream_format: Annotated[
         str | None, option("png|svg|pdf", "Format of output to -.", "--format", default="png")

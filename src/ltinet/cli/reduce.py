@@ -21,8 +21,7 @@ def reduce(
         bool, flag("--exact-at-rest", "Keep the DC gain exactly (singular perturbation).")
     ] = False,
     jobs: Annotated[
-        int,
-        typer.Option(metavar="N", help="Number of processes for a large sparse system; -1: one per core."),
+        int, option("N", "Number of processes for a large sparse system; -1: one per core.", default=True)
     ] = 1,
     matrix: MatrixNames = None,
 ) -> None:

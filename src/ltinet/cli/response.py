@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -58,10 +58,9 @@ def write_frequency_response(target: str, kind: str, request: "_ResponseRequest"
     pairs = request.pair_names
     header = ["omega", *(f"{part} {pair}" if len(pairs) > 1 else part for pair in pairs for part in parts)]
     columns = [omega]
-    for column in range(H.shape[2]):
-        for row in range(H.shape[1]):
-            h = H[:, row, column]
-            columns += [h.real, h.imag] if in_plane else [np.abs(h), unwrapped_phase(h, omega * delays[row, column])]
+    for column, row in product(range(H.shape[2]), range(H.shape[1])):
+        h = H[:, row, column]
+        columns += [h.real, h.imag] if in_plane else [np.abs(h), unwrapped_phase(h, omega * delays[row, column])]
     _write_csv(target, header, np.column_stack(columns))
 
 
@@ -149,7 +148,7 @@ def response(
     file: SourceName,
     *,
     kind: Annotated[
-        Kind, typer.Option(help="Response over time, or frequency response as Bode or Nyquist plot.")
+        Kind, option(None, "Response over time, or frequency response as Bode or Nyquist plot.", default=True)
     ] = "step",
     input: Annotated[str | None, option("N", "One input: 1, 2, … or u1, u2, …", "--input", default="all")] = None,
     channel: Annotated[str | None, option("N", "One output: 1, 2, … or y1, y2, …", "--output", default="all")] = None,

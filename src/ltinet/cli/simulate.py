@@ -186,8 +186,7 @@ InitialState = Annotated[
 ]
 Picture = Annotated[str | None, option("FILE", "Picture of the outputs: .png, .svg or .pdf.", "--plot")]
 Engine = Annotated[
-    EngineName,
-    typer.Option(help="In closed form, or with an ODE solver (the paper's Algorithms 3 and A.1)."),
+    EngineName, option(None, "In closed form, or with an ODE solver (the paper's Algorithms 3 and A.1).", default=True)
 ]
 Method = Annotated[str | None, option("|".join(DEGREES), "ODE solver: method.", default="DOP853")]
 Rtol = Annotated[float | None, option(None, "ODE solver: relative tolerance.", default="1e-8")]

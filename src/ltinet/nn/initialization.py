@@ -157,10 +157,8 @@ def _require_matching_record(model: nn.Module, u: Tensor, y: Tensor) -> None:
 def _user_states(model: nn.Module, networks: list[LinearNetwork[Any] | None], z: Tensor) -> Any:
     """Convert the states of all networks, in their own coordinates, to the x0 of the model."""
     sizes = [0 if network is None else network.n_states for network in networks]
-    states = [
-        None if network is None else part @ network.to_user.mT
-        for network, part in zip(networks, z.split(sizes), strict=True)
-    ]
+    parts = zip(networks, z.split(sizes), strict=True)
+    states = [None if network is None else part @ network.to_user.mT for network, part in parts]
     return tuple(states) if isinstance(model, Stack) else states[0]
 
 

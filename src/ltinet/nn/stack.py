@@ -159,9 +159,8 @@ class Stack(nn.Module):
         dict
             `DynamicNetwork` or map by name: part0, part1, ….
         """
-        return {
-            f"part{number}": part.to_network() if has_states(part) else part for number, part in enumerate(self.parts)
-        }
+        parts = enumerate(self.parts)
+        return {f"part{number}": part.to_network() if has_states(part) else part for number, part in parts}
 
     def _validated(self, u: Tensor, axes: str) -> Tensor:
         """Validate the input where the first part is a map, which does not; networks validate it themselves."""

@@ -152,10 +152,8 @@ def _header(sections: Sequence[ReportSection], run: RunInfo) -> str:
 
 
 def _contents(sections: Sequence[ReportSection]) -> str:
-    lines = "".join(
-        f'<li><a href="#{section.name}">{section.label} {escape(section.title)}</a></li>' for section in sections
-    )
-    return f'<nav aria-label="Sections"><ul>{lines}</ul></nav>'
+    links = [f'<li><a href="#{section.name}">{section.label} {escape(section.title)}</a></li>' for section in sections]
+    return f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>'
 
 
 def _section(section: ReportSection, figures: Mapping[str, SavedFigure]) -> str:
@@ -163,10 +161,8 @@ def _section(section: ReportSection, figures: Mapping[str, SavedFigure]) -> str:
     headings, label = ("number", "paper", "here", "expected", "verdict"), f"Numbers of Example {section.label}"
     numbers = _html_table(headings, map(_number_row, section.numbers), label=label, classes="scroll numbers")
     tables = "\n".join(_table(table) for table in section.tables)
-    figure_elements = "\n".join(
-        _figure(figures[f"{section.name}_{picture.name}"], alt=picture.text, caption=picture.caption)
-        for picture in section.pictures
-    )
+    saved = [(figures[f"{section.name}_{picture.name}"], picture) for picture in section.pictures]
+    figure_elements = "\n".join(_figure(file, alt=picture.text, caption=picture.caption) for file, picture in saved)
     return (
         f'<section id="{section.name}">\n<h2>{section.label} {escape(section.title)}</h2>\n{text}\n'
         f"<h3>Numbers</h3>\n{numbers}\n{tables}\n"

@@ -44,18 +44,13 @@ class Example:
     seeds: Mapping[str, int]
 
 
+_KMEANS_SEED = {"K-means": forward_passes.KMEANS_SEED}
 EXAMPLES: Mapping[str, Example] = {
     "diffusion": Example(diffusion, SolverEffort(layers_across_knots=200, layers_from_knot_to_knot=10), {}),
     "horizontal-layers": Example(
-        horizontal_layers,
-        SolverEffort(stop=3.0),
-        {"Example 3.2": horizontal_layers.SEED, "K-means": forward_passes.KMEANS_SEED},
+        horizontal_layers, SolverEffort(stop=3.0), {"Example 3.2": horizontal_layers.SEED, **_KMEANS_SEED}
     ),
-    "layer-types": Example(
-        layer_types,
-        SolverEffort(stop=0.3),
-        {"Example 3.3": layer_types.SEED, "K-means": forward_passes.KMEANS_SEED},
-    ),
+    "layer-types": Example(layer_types, SolverEffort(stop=0.3), {"Example 3.3": layer_types.SEED, **_KMEANS_SEED}),
     "convection-diffusion": Example(
         convection_diffusion, SolverEffort(stop=2.0, layers_across_knots=20, layers_from_knot_to_knot=5), {}
     ),

@@ -141,17 +141,17 @@ def draw_snapshots(
     n_rows = len(fields) + len(errors)
     canvas = get_figure(figure, width=1.6 * len(moments) + 1.4, height=1.6 * n_rows + 0.5)
     panels = canvas.subplots(n_rows, len(moments), squeeze=False)  # shared axes would draw at half the speed
-    low, high = min(map(np.min, fields.values())), max(map(np.max, fields.values()))
-    for row, (name, field) in zip(panels, fields.items(), strict=False):
-        image = _draw_row(row, field, limits=(low, high), colours=_FIELD_MAP, extent=extent)
-        row[0].set_ylabel(f"{name}\n{axis_names[1]}")
+    limits = min(map(np.min, fields.values())), max(map(np.max, fields.values()))
+    for row, field in zip(panels, fields.values(), strict=False):
+        image = _draw_row(row, field, limits=limits, colours=_FIELD_MAP, extent=extent)
     canvas.colorbar(image, ax=panels[: len(fields)], label=quantity, pad=0.02)
-    for row, (name, error) in zip(panels[len(fields) :], errors.items(), strict=True):
+    for row, error in zip(panels[len(fields) :], errors.values(), strict=True):
         # A bar of one colour would hide that the error is zero.
         top = max(float(np.max(error)), np.finfo(float).tiny)
         image = _draw_row(row, error, limits=(0.0, top), colours=_ERROR_MAP, extent=extent)
-        row[0].set_ylabel(f"{name}\n{axis_names[1]}")
         canvas.colorbar(image, ax=row, label="|error|", pad=0.02, format=_power_of_ten)
+    for axes, name in zip(panels[:, 0], (*fields, *errors), strict=True):
+        axes.set_ylabel(f"{name}\n{axis_names[1]}")
     for axes in panels[-1]:
         axes.set_xlabel(axis_names[0])
     for axes, moment in zip(panels[0], moments, strict=True):

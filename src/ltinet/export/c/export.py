@@ -234,10 +234,8 @@ def _decomposition(context: SimulationContext) -> str:
 
 
 def _bounds_table(bound: RoundingBound, outputs: tuple[str, ...]) -> str:
-    rows = [
-        f"| {_markdown_cell(name)} | {_format_value(size)} | {_format_value(step)} | {_format_value(drift)} |"
-        for name, size, step, drift in zip(outputs, bound.size, bound.per_step, bound.drift, strict=True)
-    ]
+    columns = zip(outputs, bound.size, bound.per_step, bound.drift, strict=True)
+    rows = [f"| {' | '.join([_markdown_cell(name), *map(_format_value, values)])} |" for name, *values in columns]
     head = f"| output | size ≤ | error per step ≤ | error after {manifest.LONG_RUN_STEPS:.0e} steps ≤ |"
     return "\n".join([head, "|---|---|---|---|", *rows])
 
