@@ -145,8 +145,7 @@ def engines_view(net: DynamicNetwork, run: ExcitationRun, *, output: int) -> JSO
     """Return a row for each engine with its distance from the exact engine and its own error bound."""
     run = _without_knots(run)
     runs = {name: _timed(net, run, name) for name in ENGINES}
-    exact_y = runs["exact"][0].y
-    return {"engines": [_row(name, *runs[name], exact_y=exact_y, output=output) for name in ENGINES]}
+    return {"engines": [_row(name, *runs[name], exact_y=runs["exact"][0].y, output=output) for name in ENGINES]}
 
 
 def _without_knots(run: ExcitationRun) -> ExcitationRun:

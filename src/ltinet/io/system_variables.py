@@ -211,7 +211,7 @@ def read_signal_names(file: SystemFile, counts: Mapping[str, int]) -> SignalName
 
 
 def _read_matching_texts(file: SystemFile, known: Collection[str], count: int) -> list[str]:
-    """Return the first of the known lists of texts that has `count` of them; an empty list if there is none."""
+    """Return the first of the known lists of texts that has `count` of them, or an empty list."""
     lists = (file.texts(file.prefix + name) for name in known if file.prefix + name in file.variables)
     return next((texts for texts in lists if len(texts) == count), [])
 
