@@ -230,7 +230,7 @@ def shown_at_a_terminal(start: Callable[..., object]) -> bytes:
 def test_every_example_of_the_paper_can_be_asked_for() -> None:
     assert [*SECTIONS] == [*EXAMPLES]
     for name, number in SECTIONS.items():
-        source = inspect.getsource(EXAMPLES[name].report_section)
+        source = inspect.getsource(EXAMPLES[name].module.report_section)
         assert f'label="{number}"' in source
 
 

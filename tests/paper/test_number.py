@@ -10,8 +10,8 @@ from ltinet.paper.comparison import ComparedNumber, Verdict, compare_exactly, fo
 @pytest.mark.parametrize(
     ("number", "verdict"),
     [
-        (compare_exactly("k", "m", here=400, paper=400), Verdict.REPRODUCED),
-        (compare_exactly("k", "m", here=399, paper=400), Verdict.MISSED),
+        (compare_exactly("e", "k", "m", here=400, paper=400), Verdict.REPRODUCED),
+        (compare_exactly("e", "k", "m", here=399, paper=400), Verdict.MISSED),
         (ComparedNumber("k", "m", here=1600, paper=1739, low=1600, high=1850), Verdict.REPRODUCED),
         (ComparedNumber("k", "m", here=1599, paper=1739, low=1600, high=1850), Verdict.MISSED),
         (ComparedNumber("k", "m", here=6.16, paper=7.42, high=6.17, lower_is_better=True), Verdict.BETTER),

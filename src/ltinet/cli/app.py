@@ -122,19 +122,14 @@ def signals_as_exceptions() -> Iterator[None]:
     try:
         yield
     except StopRequest as request:
-        _end_by_signal(request.number)
+        if sys.stderr is not None:
+            sys.stderr.write(f"ltinet: stopped by {signal.Signals(request.number).name}\n")
+            sys.stderr.flush()
+        signal.signal(request.number, signal.SIG_DFL)
+        os.kill(os.getpid(), request.number)  # the parent process sees which signal ended this one
     finally:
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _end_by_signal(number: int) -> None:
-    """End the process by a signal, so that its parent sees which one."""
-    if sys.stderr is not None:
-        sys.stderr.write(f"ltinet: stopped by {signal.Signals(number).name}\n")
-        sys.stderr.flush()
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
 
 
 app = typer.Typer(

@@ -8,7 +8,7 @@ import typer
 from ltinet._util.text import format_count, sanitize
 from ltinet.cli import io
 from ltinet.cli import options as tables
-from ltinet.cli.options import parse_names
+from ltinet.cli.options import flag, option, parse_names
 from ltinet.cli.samples import read_columns
 from ltinet.cli.sources import read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
@@ -25,28 +25,17 @@ if TYPE_CHECKING:
     from ltinet.identification.record_comparison import RecordComparison
 
 Inputs = Annotated[
-    str | None,
-    typer.Option(metavar="NAMES", show_default="those of the model", help="Input columns, names or numbers: Force,2."),
+    str | None, option("NAMES", "Input columns, names or numbers: Force,2.", default="those of the model")
 ]
 Outputs = Annotated[
-    str | None,
-    typer.Option(metavar="NAMES", show_default="those of the model", help="Output columns, names or numbers: y1,y2."),
+    str | None, option("NAMES", "Output columns, names or numbers: y1,y2.", default="those of the model")
 ]
-FromRest = Annotated[
-    bool, typer.Option("--from-rest", help="Start at the operating point instead of fitting the initial state.")
-]
+FromRest = Annotated[bool, flag("--from-rest", "Start at the operating point instead of fitting the initial state.")]
 HoldOption = Annotated[
-    Hold | None,
-    typer.Option(show_default="that of the model, else linear", help="Input between samples: linear or constant."),
+    Hold | None, option(None, "Input between samples: linear or constant.", default="that of the model, else linear")
 ]
 Picture = Annotated[
-    str | None,
-    typer.Option(
-        "--plot",
-        metavar="FILE",
-        show_default=False,
-        help="Picture of measured and simulated outputs: .png, .svg, .pdf.",
-    ),
+    str | None, option("FILE", "Picture of measured and simulated outputs: .png, .svg, .pdf.", "--plot")
 ]
 
 
@@ -114,11 +103,11 @@ def _table(
     system = model if isinstance(model, StateSpace) else model.system
     names = UNNAMED if system is None else system.matrices.names
     selected = []
-    for option, known, count, noun in (
+    for given, known, count, noun in (
         (inputs, names.inputs, model.n_inputs, "input"),
         (outputs, names.outputs, model.n_outputs, "output"),
     ):
-        columns = parse_names(option) or list(known or ())
+        columns = parse_names(given) or list(known or ())
         if not columns:
             raise FileFormatError(f"the model has no {noun} names; name the {noun} columns with --{noun}s")
         if len(columns) != count:

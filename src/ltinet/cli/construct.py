@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ltinet.cli.io import print_note, show_status, write_output
-from ltinet.cli.options import parse_names
+from ltinet.cli.options import option, parse_names
 from ltinet.cli.sources import MatrixNames, SourceName, check_network_target, read_system, refuse_discrete_time
 from ltinet.construction import construct as construct_network
 from ltinet.errors import PartitionError
@@ -15,27 +15,19 @@ _DEFAULT_CONDITION = 1e4  # of T, as in `ltinet.construct`
 
 def construct(
     file: SourceName,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="NET", show_default=False, help="Network file to write, or -.")
-    ],
+    output: Annotated[str, option("NET", "Network file to write, or -.", "--output", "-o")],
     max_condition: Annotated[
         float | None,
-        typer.Option(
-            metavar="X",
-            show_default=f"{_DEFAULT_CONDITION:g}",
-            help="Limit on cond(T), at least 1: the sparsest network found within it.",
+        option(
+            "X",
+            "Limit on cond(T), at least 1: the sparsest network found within it.",
+            default=f"{_DEFAULT_CONDITION:g}",
         ),
     ] = None,
-    layers: Annotated[
-        int | None,
-        typer.Option(metavar="N", show_default=False, help="Number of layers, instead of a limit on cond(T)."),
-    ] = None,
+    layers: Annotated[int | None, option("N", "Number of layers, instead of a limit on cond(T).")] = None,
     matrix: MatrixNames = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", show_default=False, help='Names of inputs: "Force (N),Torque (Nm)".'),
-    ] = None,
-    outputs: Annotated[str | None, typer.Option(metavar="NAMES", show_default=False, help="Names of outputs.")] = None,
+    inputs: Annotated[str | None, option("NAMES", 'Names of inputs: "Force (N),Torque (Nm)".')] = None,
+    outputs: Annotated[str | None, option("NAMES", "Names of outputs.")] = None,
 ) -> None:
     """Construct the network of a system.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ltinet.cli.io import check_target, print_note, show_status, write_stdout
+from ltinet.cli.options import flag, option
 from ltinet.cli.sources import complete_source, read_system_or_network
 from ltinet.explorer.api import explore as open_page
 
@@ -17,11 +18,8 @@ def explore(
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, show_default="any", help="Port to listen on.")
     ] = 0,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="PAGE", show_default=False, help="Write a standalone .html instead."),
-    ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
+    output: Annotated[str | None, option("PAGE", "Write a standalone .html instead.", "--output", "-o")] = None,
+    no_browser: Annotated[bool, flag("--no-browser", "Print the address only.")] = False,
 ) -> None:
     """Open a page with a slider for the condition-number limit.
 

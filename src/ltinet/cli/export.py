@@ -8,7 +8,8 @@ import typer
 
 from ltinet._util.text import format_first_names, format_path
 from ltinet.cli.io import print_note, refuse_overwriting, show_status
-from ltinet.cli.samples import is_state_file, parse_initial_state
+from ltinet.cli.options import flag, option
+from ltinet.cli.samples import parse_initial_state, state_source
 from ltinet.cli.sources import SourceName, read_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError
@@ -36,38 +37,23 @@ _OPTION_NAMES = {"user_states": "--user-states", "version": "--fmi"}  # where it
 
 def export(  # noqa: PLR0913 - every option of an export is a parameter of the command
     file: SourceName,
-    to: Annotated[Target, typer.Option(help="c: a folder with C99; fmu: an FMU for co-simulation; onnx: a graph.")],
-    dt: Annotated[
-        float, typer.Option(metavar="DT", show_default=False, help="Time step, in the model's unit of time.")
+    to: Annotated[
+        Target, option(None, "c: a folder with C99; fmu: an FMU for co-simulation; onnx: a graph.", default=True)
     ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="PATH", show_default=False, help="Folder or file to write.")
-    ],
+    dt: Annotated[float, option("DT", "Time step, in the model's unit of time.")],
+    output: Annotated[str, option("PATH", "Folder or file to write.", "--output", "-o")],
     hold: Annotated[
         Hold | None,
-        typer.Option(
-            show_default="that of the model, else zero",
-            help="c, onnx: input between samples: constant or linear.",
-        ),
+        option(None, "c, onnx: input between samples: constant or linear.", default="that of the model, else zero"),
     ] = None,
-    dtype: Annotated[
-        Precision | None, typer.Option(show_default="double", help="c, onnx: precision of all numbers.")
-    ] = None,
-    x0: Annotated[
-        str | None,
-        typer.Option("--x0", metavar="X", show_default=False, help="Initial state: 1,0,-2, or a .npz or .mat file."),
-    ] = None,
-    prefix: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", show_default="model", help="c: prefix of files and identifiers."),
-    ] = None,
+    dtype: Annotated[Precision | None, option(None, "c, onnx: precision of all numbers.", default="double")] = None,
+    x0: Annotated[str | None, option("X", "Initial state: 1,0,-2, or a .npz or .mat file.", "--x0")] = None,
+    prefix: Annotated[str | None, option("NAME", "c: prefix of files and identifiers.", default="model")] = None,
     user_states: Annotated[
-        bool, typer.Option("--user-states", help="c: add a function that returns the states of the system.")
+        bool, flag("--user-states", "c: add a function that returns the states of the system.")
     ] = False,
-    fmi: Annotated[Version | None, typer.Option(show_default="3.0", help="fmu: version of FMI.")] = None,
-    compiler: Annotated[
-        str | None, typer.Option(metavar="CC", show_default="any", help="fmu: C compiler; zig for ziglang.")
-    ] = None,
+    fmi: Annotated[Version | None, option(None, "fmu: version of FMI.", default="3.0")] = None,
+    compiler: Annotated[str | None, option("CC", "fmu: C compiler; zig for ziglang.", default="any")] = None,
 ) -> None:
     """Write a network as C, FMU or ONNX, to run without Python.
 
@@ -78,10 +64,9 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
     options = {name: value for name, value in choices.items() if value is not None}
     for name in options:
         if to not in _TARGETS_OF_OPTION[name]:
-            option, targets = _OPTION_NAMES.get(name, f"--{name}"), " and ".join(_TARGETS_OF_OPTION[name])
-            raise FileFormatError(f"{option} is not for {to} but for {targets}; omit it, or choose another --to")
-    sources = {"the network": file} | ({"the initial state": x0} if x0 is not None and is_state_file(x0) else {})
-    refuse_overwriting(output, sources)
+            name_typed, targets = _OPTION_NAMES.get(name, f"--{name}"), " and ".join(_TARGETS_OF_OPTION[name])
+            raise FileFormatError(f"{name_typed} is not for {to} but for {targets}; omit it, or choose another --to")
+    refuse_overwriting(output, {"the network": file, **state_source(x0)})
     net = read_network(file)
     start = None if x0 is None else parse_initial_state(x0, net.n_states)
     with show_status(f"exporting {net.n_states} states"), warnings.catch_warnings():

@@ -9,6 +9,7 @@ import typer
 from ltinet._util.text import format_path, sanitize
 from ltinet.cli import io
 from ltinet.cli import options as tables
+from ltinet.cli.options import flag, option
 from ltinet.cli.samples import read_columns
 from ltinet.cli.sources import check_network_target
 from ltinet.errors import FileFormatError, InvalidSignalError
@@ -25,38 +26,25 @@ _STABLE: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no":
 _OPTION_NAMES = {"stable=True": "--stable yes", "block_rows": "--block-rows"}  # arguments in Python, options here
 
 Data = Annotated[str, typer.Argument(metavar="DATA", hidden=True)]
-Inputs = Annotated[
-    str, typer.Option(metavar="NAMES", show_default=False, help="Input columns, names or numbers: Force,2.")
-]
-Outputs = Annotated[
-    str, typer.Option(metavar="NAMES", show_default=False, help="Output columns, names or numbers: y1,y2.")
-]
-Target = Annotated[
-    str | None,
-    typer.Option("--output", "-o", metavar="NET", show_default="none", help="Network file to write, or -."),
-]
+Inputs = Annotated[str, option("NAMES", "Input columns, names or numbers: Force,2.")]
+Outputs = Annotated[str, option("NAMES", "Output columns, names or numbers: y1,y2.")]
+Target = Annotated[str | None, option("NET", "Network file to write, or -.", "--output", "-o", default="none")]
 Report = Annotated[
-    str | None,
-    typer.Option(
-        "--report", metavar="FILE", show_default="none", help="Report with numbers and pictures to write: .html."
-    ),
+    str | None, option("FILE", "Report with numbers and pictures to write: .html.", "--report", default="none")
 ]
-Order = Annotated[
-    str | None,
-    typer.Option(metavar="N", show_default="automatic", help="Number of states: 4; or candidates: 2-8 or 2,4,6."),
+Order = Annotated[str | None, option("N", "Number of states: 4; or candidates: 2-8 or 2,4,6.", default="automatic")]
+Method = Annotated[Literal["auto", "moesp", "n4sid", "cva"], option(None, "Subspace method.", default=True)]
+BlockRows = Annotated[int | None, option("S", "Number of block rows of the Hankel matrix.", default="automatic")]
+TrendOption = Annotated[
+    Literal["none", "constant", "linear"], option(None, "Trend to remove from the outputs.", default=True)
 ]
-Method = Annotated[Literal["auto", "moesp", "n4sid", "cva"], typer.Option(help="Subspace method.")]
-BlockRows = Annotated[
-    int | None, typer.Option(metavar="S", show_default="automatic", help="Number of block rows of the Hankel matrix.")
-]
-TrendOption = Annotated[Literal["none", "constant", "linear"], typer.Option(help="Trend to remove from the outputs.")]
-Delay = Annotated[str, typer.Option(metavar="N", help="Input delay in samples: auto, 3, or one per input: 0,3.")]
-HoldOption = Annotated[Hold, typer.Option(help="Input between samples: constant (zero-order hold) or linear.")]
+Delay = Annotated[str, option("N", "Input delay in samples: auto, 3, or one per input: 0,3.", default=True)]
+HoldOption = Annotated[Hold, option(None, "Input between samples: constant (zero-order hold) or linear.", default=True)]
 Stable = Annotated[
     Literal["auto", "yes", "no"],
-    typer.Option(help="Unstable poles: reflect (yes), keep (no), or decide automatically."),
+    option(None, "Unstable poles: reflect (yes), keep (no), or decide automatically.", default=True),
 ]
-Refine = Annotated[bool, typer.Option("--refine/--no-refine", help="Refine the model by minimizing the output error.")]
+Refine = Annotated[bool, flag("--refine/--no-refine", "Refine the model by minimizing the output error.")]
 
 
 def identify(  # noqa: PLR0913
@@ -194,6 +182,6 @@ def _step(table: Table) -> float:
 
 
 def _typed_option_names(text: str) -> str:
-    for argument, option in _OPTION_NAMES.items():
-        text = text.replace(argument, option)
+    for argument, typed in _OPTION_NAMES.items():
+        text = text.replace(argument, typed)
     return text

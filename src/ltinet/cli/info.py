@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.padding import Padding
@@ -16,6 +15,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_rows
 from ltinet.analysis.poles import Damping, format_pole
 from ltinet.cli.io import show_status, write_stdout
+from ltinet.cli.options import flag
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.network.summary import network_facts, summary_rows
@@ -93,7 +93,7 @@ Rows = list[tuple[str, str]]
 
 def info(
     file: SourceName,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, numbers in full precision.")] = False,
+    as_json: Annotated[bool, flag("--json", "One JSON object, numbers in full precision.")] = False,
     matrix: MatrixNames = None,
 ) -> None:
     """Show the content of a file.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -44,49 +44,44 @@ def parse_names(text: str | None) -> list[str] | None:
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
+def option(metavar: str | None, text: str, *flags: str, default: bool | str = False) -> Any:
+    """Return an option of a command with its help.
+
+    `default` is the text that stands for its default; True for the default itself, False for none.
+    """
+    return typer.Option(*flags, metavar=metavar, show_default=default, help=text)
+
+
+def flag(name: str, text: str) -> Any:
+    """Return an option without a value."""
+    return typer.Option(name, help=text)
+
+
 _DETECTED = "detected"
-Delimiter = Annotated[
-    str | None, typer.Option(metavar="SIGN", show_default=_DETECTED, help="Table: column separator: , ; tab space.")
-]
-Decimal = Annotated[str | None, typer.Option(metavar=".|,", show_default=_DETECTED, help="Table: decimal mark.")]
-Thousands = Annotated[str | None, typer.Option(metavar="SIGN", show_default="none", help="Table: thousands separator.")]
+Delimiter = Annotated[str | None, option("SIGN", "Table: column separator: , ; tab space.", default=_DETECTED)]
+Decimal = Annotated[str | None, option(".|,", "Table: decimal mark.", default=_DETECTED)]
+Thousands = Annotated[str | None, option("SIGN", "Table: thousands separator.", default="none")]
 Header = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", show_default=_DETECTED, help="Table: whether the first row holds names."),
+    bool | None, option(None, "Table: whether the first row holds names.", "--header/--no-header", default=_DETECTED)
 ]
-Time = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", show_default="by its name", help="Table: time column, by name or number from 1."),
-]
-TimeUnit = Annotated[
-    str | None,
-    typer.Option(metavar="UNIT", show_default=_DETECTED, help="Table: unit of times: s, ms, us, ns, min, h, d."),
-]
+Time = Annotated[str | None, option("COLUMN", "Table: time column, by name or number from 1.", default="by its name")]
+TimeUnit = Annotated[str | None, option("UNIT", "Table: unit of times: s, ms, us, ns, min, h, d.", default=_DETECTED)]
 Zone = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ZONE", show_default="none", help="Table: time zone of dates without one: UTC, Europe/Berlin."
-    ),
+    str | None, option("ZONE", "Table: time zone of dates without one: UTC, Europe/Berlin.", default="none")
 ]
-Dt = Annotated[
-    float | None,
-    typer.Option("--dt", metavar="STEP", show_default="none", help="Table: time step of rows without times."),
-]
+Dt = Annotated[float | None, option("STEP", "Table: time step of rows without times.", "--dt", default="none")]
 FillGaps = Annotated[
     Literal["error", "hold", "linear"],
-    typer.Option(help="Table: missing values: reject, hold the last value, or interpolate."),
+    option(None, "Table: missing values: reject, hold the last value, or interpolate.", default=True),
 ]
 RecordGaps = Annotated[
     Gaps,
-    typer.Option(help="Table: missing values: reject, hold the last value, interpolate, or split the record."),
+    option(None, "Table: missing values: reject, hold the last value, interpolate, or split the record.", default=True),
 ]
 ChosenColumns = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES", show_default="all", help="Table: input columns, names or numbers: 2,3 or Force,Torque."
-    ),
+    str | None, option("NAMES", "Table: input columns, names or numbers: 2,3 or Force,Torque.", default="all")
 ]
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="Table: text encoding.")]
+Encoding = Annotated[str, option("NAME", "Table: text encoding.", default=True)]
 _OPTION = re.compile(rf'\b({"|".join(field.name for field in fields(TableOptions))})="')
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from ltinet.cli.io import STANDARD_STREAM, check_target, picture_suffix, print_note, show_status, write_output
+from ltinet.cli.options import option
 from ltinet.cli.sources import read_network
 from ltinet.plotting import new_figure, save_figure
 from ltinet.plotting.plots import SLIDE_SIZE
@@ -14,19 +15,13 @@ Kind = Literal["overview", "architecture", "spectrum", "sparsity"]
 
 def plot(
     net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", show_default=False, help="Picture to write: .png, .svg or .pdf."
-        ),
-    ],
+    output: Annotated[str, option("FILE", "Picture to write: .png, .svg or .pdf.", "--output", "-o")],
     *,
     kind: Annotated[
-        Kind,
-        typer.Option(help="Neurons by layer, poles in the complex plane, connections, or all three."),
+        Kind, option(None, "Neurons by layer, poles in the complex plane, connections, or all three.", default=True)
     ] = "overview",
     stream_format: Annotated[
-        str | None, typer.Option("--format", metavar="png|svg|pdf", show_default="png", help="Format of output to -.")
+        str | None, option("png|svg|pdf", "Format of output to -.", "--format", default="png")
     ] = None,
 ) -> None:
     """Draw a network.

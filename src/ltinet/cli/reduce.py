@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ltinet.cli.io import is_stream, print_note, show_reduction_progress, write_output, write_stdout
+from ltinet.cli.options import flag, option
 from ltinet.cli.sources import MatrixNames, SourceName, check_network_target, read_system, refuse_discrete_time
 
 if TYPE_CHECKING:
@@ -13,24 +14,14 @@ if TYPE_CHECKING:
 
 def reduce(
     file: SourceName,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="NET", show_default=False, help="Network file to write, or -."),
-    ] = None,
-    order: Annotated[
-        int | None,
-        typer.Option(metavar="N", show_default=False, help="Number of states to keep; exclusive with --tolerance."),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(metavar="X", show_default=False, help="Fewest states with relative error ≤ X."),
-    ] = None,
+    output: Annotated[str | None, option("NET", "Network file to write, or -.", "--output", "-o")] = None,
+    order: Annotated[int | None, option("N", "Number of states to keep; exclusive with --tolerance.")] = None,
+    tolerance: Annotated[float | None, option("X", "Fewest states with relative error ≤ X.")] = None,
     exact_at_rest: Annotated[
-        bool, typer.Option("--exact-at-rest", help="Keep the DC gain exactly (singular perturbation).")
+        bool, flag("--exact-at-rest", "Keep the DC gain exactly (singular perturbation).")
     ] = False,
     jobs: Annotated[
-        int,
-        typer.Option(metavar="N", help="Number of processes for a large sparse system; -1: one per core."),
+        int, option("N", "Number of processes for a large sparse system; -1: one per core.", default=True)
     ] = 1,
     matrix: MatrixNames = None,
 ) -> None:

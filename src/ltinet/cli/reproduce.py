@@ -7,6 +7,7 @@ import typer
 
 from ltinet._util.text import sanitize
 from ltinet.cli.io import write_stdout
+from ltinet.cli.options import flag, option
 
 SECTIONS = {"diffusion": "3.1", "horizontal-layers": "3.2", "layer-types": "3.3", "convection-diffusion": "SM2.2"}
 """Examples of the paper, with the numbers of their sections."""
@@ -23,8 +24,8 @@ def reproduce(
         ),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller runs, half a minute in all.")] = False,
+    out: Annotated[Path, option("DIR", "Folder to write to.", default=True)] = Path("reproduction"),
+    quick: Annotated[bool, flag("--quick", "Smaller runs, half a minute in all.")] = False,
 ) -> None:
     """Reproduce the figures and numbers of the paper.
 

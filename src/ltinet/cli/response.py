@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.cli import io
-from ltinet.cli.options import channel_names, parse_channel
+from ltinet.cli.options import channel_names, option, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.export.sample_files import WRITERS, csv_line, csv_rows
@@ -28,49 +28,39 @@ _MAX_ROWS = 40  # printed on the terminal
 _STEP_NUMBERS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
 
 
-def write_time_response(
-    target: str, kind: str, solution: Solution, names: Sequence[str], input_names: Sequence[str], *, has_inputs: bool
-) -> None:
+def write_time_response(target: str, kind: str, solution: Solution, request: "_ResponseRequest") -> None:
     """Write times and responses: a CSV column for each pair, in other files the arrays t and y as `Solution` has them.
 
-    With `has_inputs` y is `(m, T, p)`, one response to each input.
+    Without a chosen input y is `(m, T, p)`, one response to each input.
     """
     if kind != "csv":
         io.write_output(target, lambda path: WRITERS[kind](path, solution.t, solution.y))
         return
-    y = solution.y if has_inputs else solution.y[None]
-    header = ["t", *_pair_names(names, input_names)]
-    _write_csv(target, header, np.column_stack([solution.t, *y]))
+    y = solution.y if request.input is None else solution.y[None]
+    _write_csv(target, ["t", *request.pair_names], np.column_stack([solution.t, *y]))
 
 
-def write_frequency_response(
-    target: str,
-    kind: str,
-    omega: Array,
-    H: NDArray[np.complex128],
-    names: Sequence[str],
-    input_names: Sequence[str],
-    *,
-    in_plane: bool,
-    delays: Array,
-) -> None:
+def write_frequency_response(target: str, kind: str, request: "_ResponseRequest") -> None:
     """Write angular frequencies and H `(K, p, m)`: a CSV has two columns for each pair, other files omega and H.
 
-    The columns are |H| and its phase in degrees, unwrapped after removing `delays` `(p, m)`, or with `in_plane` real
-    and imaginary parts.
+    The columns are |H| and its phase in degrees, unwrapped after removing delays, or for a Nyquist plot real and
+    imaginary parts.
     """
+    system, in_plane = request.system, request.kind == "nyquist"
+    omega = np.asarray(system.plot.frequencies())
+    H = request.select(system.frequency_response(omega))
+    delays = request.select(system.signal_settings.total_delay(system.n_outputs, system.n_inputs))
     if kind != "csv":
         module, values = (npz, omega) if kind == "npz" else (mat5, omega[:, None])
         io.write_output(target, lambda path: module.write(path, {"omega": values, "H": H}))
         return
     parts = ("real", "imaginary") if in_plane else ("magnitude", "phase")
-    pairs = _pair_names(names, input_names)
+    pairs = request.pair_names
     header = ["omega", *(f"{part} {pair}" if len(pairs) > 1 else part for pair in pairs for part in parts)]
     columns = [omega]
-    for column in range(len(input_names)):
-        for row in range(len(names)):
-            h = H[:, row, column]
-            columns += [h.real, h.imag] if in_plane else [np.abs(h), unwrapped_phase(h, omega * delays[row, column])]
+    for column, row in product(range(H.shape[2]), range(H.shape[1])):
+        h = H[:, row, column]
+        columns += [h.real, h.imag] if in_plane else [np.abs(h), unwrapped_phase(h, omega * delays[row, column])]
     _write_csv(target, header, np.column_stack(columns))
 
 
@@ -97,12 +87,6 @@ def format_response_numbers(request: "_ResponseRequest") -> str:
     if len(request.pairs) > _MAX_ROWS:
         lines.append(f"… and {len(request.pairs) - _MAX_ROWS} more; choose with --input and --output")
     return "\n".join(lines)
-
-
-def _pair_names(names: Sequence[str], input_names: Sequence[str]) -> list[str]:
-    if len(input_names) == 1:
-        return list(names)
-    return [f"{name} from {source}" for source in input_names for name in names]
 
 
 def _write_csv(target: str, header: Sequence[str], table: Array) -> None:
@@ -141,6 +125,14 @@ class _ResponseRequest:
         return self.input_names[_index_slice(self.input)]
 
     @property
+    def pair_names(self) -> list[str]:
+        """Names of the chosen pairs, by inputs; those of the outputs if there is one input."""
+        names, input_names = self.selected_names, self.selected_input_names
+        if len(input_names) == 1:
+            return names
+        return [f"{name} from {source}" for source in input_names for name in names]
+
+    @property
     def pairs(self) -> list[tuple[int, int]]:
         """Chosen pairs of output and input, by inputs."""
         rows, columns = range(len(self.names)), range(len(self.input_names))
@@ -156,29 +148,18 @@ def response(
     file: SourceName,
     *,
     kind: Annotated[
-        Kind, typer.Option(help="Response over time, or frequency response as Bode or Nyquist plot.")
+        Kind, option(None, "Response over time, or frequency response as Bode or Nyquist plot.", default=True)
     ] = "step",
-    input: Annotated[
-        str | None, typer.Option("--input", metavar="N", show_default="all", help="One input: 1, 2, … or u1, u2, …")
-    ] = None,
-    channel: Annotated[
-        str | None, typer.Option("--output", metavar="N", show_default="all", help="One output: 1, 2, … or y1, y2, …")
-    ] = None,
+    input: Annotated[str | None, option("N", "One input: 1, 2, … or u1, u2, …", "--input", default="all")] = None,
+    channel: Annotated[str | None, option("N", "One output: 1, 2, … or y1, y2, …", "--output", default="all")] = None,
     target: Annotated[
         str | None,
-        typer.Option(
-            "-o",
-            "--out",
-            metavar="FILE",
-            show_default="print",
-            help="Picture (.png, .svg, .pdf) or table (.csv, .npz, .mat) to write.",
+        option(
+            "FILE", "Picture (.png, .svg, .pdf) or table (.csv, .npz, .mat) to write.", "-o", "--out", default="print"
         ),
     ] = None,
     file_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="KIND", show_default="csv", help="Format of output to -: csv, npz, mat, png, …"
-        ),
+        str | None, option("KIND", "Format of output to -: csv, npz, mat, png, …", "--format", default="csv")
     ] = None,
     matrix: MatrixNames = None,
 ) -> None:
@@ -230,26 +211,20 @@ def _build_request(
 
 def _write(request: _ResponseRequest, target: str, file_format: str) -> None:
     """Compute the response and write it as a picture or a table."""
-    notes: tuple[str, ...] = ()
-    system, columns = request.system, (request.selected_names, request.selected_input_names)
+    system, solution = request.system, None
     with io.show_status(f"computing the {request.kind} response of {system.n_states} states"):
-        solution = None
         if request.kind in _IN_TIME and not (file_format in PICTURE_FORMATS and request.is_all):
             respond = system.step_response if request.kind == "step" else system.impulse_response
             solution = respond(input=request.input, output=request.output)
-            notes = solution.notes
         if file_format in PICTURE_FORMATS:
             figure = io.draw_headless(lambda: _draw(request, solution))
             io.write_output(target, lambda path: save_figure(figure, path), suffix=f".{file_format}")
         elif solution is not None:
-            write_time_response(target, file_format, solution, *columns, has_inputs=request.input is None)
+            write_time_response(target, file_format, solution, request)
         else:
-            omega = np.asarray(system.plot.frequencies())
-            H = request.select(system.frequency_response(omega))
-            delays = request.select(system.signal_settings.total_delay(system.n_outputs, system.n_inputs))
-            in_plane = request.kind == "nyquist"
-            write_frequency_response(target, file_format, omega, H, *columns, in_plane=in_plane, delays=delays)
+            write_frequency_response(target, file_format, request)
     if target != io.STANDARD_STREAM:
+        notes = () if solution is None else solution.notes
         for line in (*notes, f"{request.kind} response written to {target}"):
             io.print_note(line)
 

@@ -136,24 +136,21 @@ def read_arrays(path: Path, names: Collection[str], *, title: str) -> dict[str, 
     return {name: array.astype(np.float64) for name, array in arrays.items()}
 
 
-def read_initial_state(text: str) -> NDArray[np.float64]:
-    """Return an initial state, given as numbers separated by commas or as a file."""
-    if is_state_file(text):
-        return read_arrays(Path(text), ("x0",), title=format_path(text))["x0"].ravel()
-    try:
-        return np.array([float(part) for part in text.split(",")])
-    except ValueError:
-        raise InvalidSignalError(
-            f"--x0 is {sanitize(repr(text))}; give numbers separated by commas, as in 1,0,-2, or a .npz or .mat file with x0"
-        ) from None
-
-
 def parse_initial_state(text: str, n_states: int) -> NDArray[np.float64]:
-    """Return an initial state with one finite number for each state of the system.
+    """Return an initial state with one finite number for each state, from numbers separated by commas or from a file.
 
     Raise `InvalidSignalError` for another number of values, and `FileFormatError` for a file without x0.
     """
-    state = read_initial_state(text)
+    if state_source(text):
+        state = read_arrays(Path(text), ("x0",), title=format_path(text))["x0"].ravel()
+    else:
+        try:
+            state = np.array([float(part) for part in text.split(",")])
+        except ValueError:
+            raise InvalidSignalError(
+                f"--x0 is {sanitize(repr(text))}; give numbers separated by commas, as in 1,0,-2, or a .npz or .mat file "
+                "with x0"
+            ) from None
     if len(state) != n_states:
         raise InvalidSignalError(
             f"--x0 has {format_count(len(state), 'number')}, but the system has {format_count(n_states, 'state')}; give one "
@@ -164,6 +161,6 @@ def parse_initial_state(text: str, n_states: int) -> NDArray[np.float64]:
     return state
 
 
-def is_state_file(text: str) -> bool:
-    """Return whether the state is to be read from a file."""
-    return Path(text).suffix.lower() in (".npz", ".mat")
+def state_source(text: str | None) -> dict[str, str]:
+    """Return the file of an initial state by its noun for messages; an empty mapping if it is not in a file."""
+    return {"the initial state": text} if text is not None and Path(text).suffix.lower() in (".npz", ".mat") else {}

@@ -21,13 +21,14 @@ from ltinet._util.progress import track_progress
 from ltinet._util.text import format_count
 from ltinet.cli import io
 from ltinet.cli import options as tables
+from ltinet.cli.options import option
 from ltinet.cli.samples import (
     Samples,
-    is_state_file,
     open_samples,
     output_format,
     parse_initial_state,
     read_whole_table,
+    state_source,
 )
 from ltinet.cli.sources import read_network
 from ltinet.dynamic_network import DynamicNetwork
@@ -169,44 +170,27 @@ if TYPE_CHECKING:
 else:
     EngineName = Literal[tuple(ENGINES)]  # so that the command line lists them
 
-Table = Annotated[str, typer.Option("--input", "-i", metavar="FILE", show_default=False, help="Table of inputs, or -.")]
+Table = Annotated[str, option("FILE", "Table of inputs, or -.", "--input", "-i")]
 Format = Annotated[
     str | None,
-    typer.Option(
-        "--format",
-        metavar="csv|npz|mat",
-        show_default="by the name of the output, csv for -",
-        help="Format of the output.",
-    ),
+    option("csv|npz|mat", "Format of the output.", "--format", default="by the name of the output, csv for -"),
 ]
 HoldOption = Annotated[
     Hold | None,
-    typer.Option(
-        show_default="that of the model, else linear",
-        help="Input between samples: linear, or constant (zero-order hold).",
+    option(
+        None, "Input between samples: linear, or constant (zero-order hold).", default="that of the model, else linear"
     ),
 ]
 InitialState = Annotated[
-    str | None,
-    typer.Option(
-        metavar="STATE",
-        show_default="zero",
-        help="Initial state of the system: 1,0,-2, or a .npz or .mat file with x0.",
-    ),
+    str | None, option("STATE", "Initial state of the system: 1,0,-2, or a .npz or .mat file with x0.", default="zero")
 ]
-Picture = Annotated[
-    str | None,
-    typer.Option("--plot", metavar="FILE", show_default=False, help="Picture of the outputs: .png, .svg or .pdf."),
-]
+Picture = Annotated[str | None, option("FILE", "Picture of the outputs: .png, .svg or .pdf.", "--plot")]
 Engine = Annotated[
-    EngineName,
-    typer.Option(help="In closed form, or with an ODE solver (the paper's Algorithms 3 and A.1)."),
+    EngineName, option(None, "In closed form, or with an ODE solver (the paper's Algorithms 3 and A.1).", default=True)
 ]
-Method = Annotated[
-    str | None, typer.Option(metavar="|".join(DEGREES), show_default="DOP853", help="ODE solver: method.")
-]
-Rtol = Annotated[float | None, typer.Option(show_default="1e-8", help="ODE solver: relative tolerance.")]
-Atol = Annotated[float | None, typer.Option(show_default="1e-10", help="ODE solver: absolute tolerance.")]
+Method = Annotated[str | None, option("|".join(DEGREES), "ODE solver: method.", default="DOP853")]
+Rtol = Annotated[float | None, option(None, "ODE solver: relative tolerance.", default="1e-8")]
+Atol = Annotated[float | None, option(None, "ODE solver: absolute tolerance.", default="1e-10")]
 
 
 def simulate(  # noqa: PLR0913
@@ -214,8 +198,7 @@ def simulate(  # noqa: PLR0913
     table: Table,
     *,
     output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", show_default="-, none with --plot", help="Table of outputs."),
+        str | None, option("FILE", "Table of outputs.", "--output", "-o", default="-, none with --plot")
     ] = None,
     picture: Picture = None,
     file_format: Format = None,
@@ -258,19 +241,13 @@ def simulate(  # noqa: PLR0913
             param_hint=" / ".join(f"'--{name}'" for name in solver),
         )
     target = output or (io.STANDARD_STREAM if picture is None else None)
-    sources = {"the table of inputs": table, "the network": net}
-    if x0 is not None and is_state_file(x0):
-        sources["the initial state"] = x0
+    sources = {"the table of inputs": table, "the network": net, **state_source(x0)}
     kind = _check_targets(target, picture, file_format, sources)
     network = read_network(net)
     run = {"x0": None if x0 is None else parse_initial_state(x0, network.n_states), "hold": hold}
     with tables.typed_option_names(), open_samples(table, options) as source:
-        if (
-            engine == "exact"
-            and isinstance(source, TableReader)
-            and picture is None
-            and _writes_in_chunks(table, target, kind)
-        ):
+        in_chunks = engine == "exact" and picture is None and _writes_in_chunks(table, target, kind)
+        if in_chunks and isinstance(source, TableReader):
             n_samples = _stream(network, source, str(target), run)
         else:
             samples = source if isinstance(source, Samples) else _read(source, network, table)
@@ -313,11 +290,13 @@ def _writes_in_chunks(table: str, output: str | None, kind: str) -> bool:
 
 
 def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict[str, Any]) -> int:
-    columns, n_samples = _input_columns(source, network), 0
+    columns, chunks, n_samples = _input_columns(source, network), source.chunks(), 0
+    if columns is not None:
+        chunks = (TableChunk(chunk.t, chunk.values[:, columns]) for chunk in chunks)
 
     def pieces() -> Iterator[bytes]:
         nonlocal n_samples
-        for t, y in simulate_stream(network, _reordered_chunks(source, columns), **run):
+        for t, y in simulate_stream(network, chunks, **run):
             header = b"" if n_samples else csv_line(["t", *network.output_names])
             n_samples += len(t)
             yield header + b"".join(csv_rows(np.column_stack([t, y])))
@@ -330,12 +309,6 @@ def _read(source: TableReader, network: DynamicNetwork, table: str) -> Samples:
     columns = _input_columns(source, network)
     samples = read_whole_table(source, table)
     return Samples(source.title, samples.t, samples.values if columns is None else samples.values[:, columns])
-
-
-def _reordered_chunks(source: TableReader, columns: list[int] | None) -> Iterable[TableChunk]:
-    """Yield the chunks of a table with a column for each input, in the order of the inputs."""
-    chunks = source.chunks()
-    return chunks if columns is None else (TableChunk(chunk.t, chunk.values[:, columns]) for chunk in chunks)
 
 
 def _input_columns(source: TableReader, network: DynamicNetwork) -> list[int] | None:

@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import typer
 
 from ltinet._util.text import format_path, sanitize
 from ltinet.cli.io import check_target, display_name, is_stream, open_as_path, show_status
+from ltinet.cli.options import option
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSystemError
 from ltinet.files import load, load_system, named_system
@@ -83,14 +85,10 @@ def _completions(argument: str) -> Iterator[str]:
 
 
 def _number(key: str, value: str) -> int | float:
-    try:
-        return int(value)
-    except ValueError:
-        pass
-    try:
-        return float(value)
-    except ValueError:
-        raise InvalidSystemError(f"{sanitize(key)} is {sanitize(repr(value))}; it must be a number") from None
+    for convert in (int, float):
+        with suppress(ValueError):
+            return convert(value)
+    raise InvalidSystemError(f"{sanitize(key)} is {sanitize(repr(value))}; it must be a number")
 
 
 def _parameters(name: str) -> dict[str, object]:
@@ -112,10 +110,7 @@ _PYTHON_ADVICE = (
 )
 SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=complete_source)]
 MatrixNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--matrix", metavar="A=NAME", show_default=False, help="Variable of FILE that is A, B, …; repeat for each."
-    ),
+    list[str] | None, option("A=NAME", "Variable of FILE that is A, B, …; repeat for each.", "--matrix")
 ]
 
 

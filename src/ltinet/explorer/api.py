@@ -63,9 +63,7 @@ def explore(
 
         return write_shared_page(page, file)
     if _in_notebook():
-        from ltinet.explorer.widget import (
-            create_widget,
-        )  # here, since `import ltinet` needs neither widgets nor servers
+        from ltinet.explorer.widget import create_widget  # here: `import ltinet` needs neither widgets nor servers
 
         return create_widget(file)
     from ltinet.explorer.server import run_page

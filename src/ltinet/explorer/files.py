@@ -58,7 +58,9 @@ def read_upload(file: Upload) -> UploadContent:
         path = folder / f"dropped{file.suffix}"
         path.write_bytes(file.content)
         try:
-            return _read(path, file.suffix)
+            if file.suffix == ".safetensors":
+                return load(path, max_bytes=_MAX_ARRAY_BYTES)
+            return read_table(path) if file.suffix in _TABLES else load_system(path, max_bytes=_MAX_ARRAY_BYTES)
         except LtinetError as error:
             raise FileFormatError(str(error).replace(str(path), sanitize(file.name))) from None
 
@@ -76,12 +78,6 @@ def file_bytes(write: Callable[[Path], object], suffix: str) -> bytes:
         path = folder / f"file_bytes{suffix}"
         write(path)
         return path.read_bytes()
-
-
-def _read(path: Path, suffix: str) -> UploadContent:
-    if suffix == ".safetensors":
-        return load(path, max_bytes=_MAX_ARRAY_BYTES)
-    return read_table(path) if suffix in _TABLES else load_system(path, max_bytes=_MAX_ARRAY_BYTES)
 
 
 @contextmanager
@@ -116,10 +112,17 @@ class UploadStore:
     def add(self, file: Upload, description: Mapping[str, Any]) -> list[str]:
         """Store a file with its description; return the hashes of files that were removed."""
         with self._lock:
-            digest = upload_hash(file)
-            self._files[digest], self._descriptions[digest] = file, description
-            self._files.move_to_end(digest)
-            return self._shrink(digest)
+            newest, removed = upload_hash(file), []
+            self._files[newest], self._descriptions[newest] = file, description
+            self._files.move_to_end(newest)
+            for digest in list(self._files):
+                total = sum(len(file.content) for file in self._files.values())
+                if len(self._files) <= _MAX_FILES and total <= _MAX_TOTAL_BYTES:
+                    break
+                if digest not in self._permanent and digest != newest:
+                    del self._files[digest], self._descriptions[digest]
+                    removed.append(digest)
+            return removed
 
     def of(self, hashes: tuple[str, ...]) -> dict[str, Upload]:
         """Return those of the files that are stored."""
@@ -130,17 +133,6 @@ class UploadStore:
         """Return hashes and descriptions for the page."""
         with self._lock:
             return [{"hash": digest, **self._descriptions[digest]} for digest in self._files]
-
-    def _shrink(self, newest: str) -> list[str]:
-        removed = []
-        for digest in list(self._files):
-            total = sum(len(file.content) for file in self._files.values())
-            if len(self._files) <= _MAX_FILES and total <= _MAX_TOTAL_BYTES:
-                break
-            if digest not in self._permanent and digest != newest:
-                del self._files[digest], self._descriptions[digest]
-                removed.append(digest)
-        return removed
 
 
 def upload_hash(file: Upload) -> str:

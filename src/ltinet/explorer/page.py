@@ -39,12 +39,9 @@ _TYPES = {
 @cache
 def load_assets() -> dict[str, tuple[str, bytes]]:
     """Return type and content of every static file by its name."""
-    assets = {}
-    for entry in files("ltinet.explorer").joinpath("static").iterdir():
-        suffix = entry.name[entry.name.rfind(".") :]
-        if suffix in _TYPES:
-            assets[entry.name] = (_TYPES[suffix], entry.read_bytes())
-    return assets
+    entries = {entry.name: entry for entry in files("ltinet.explorer").joinpath("static").iterdir()}
+    types = {name: _TYPES.get(Path(name).suffix) for name in entries}
+    return {name: (kind, entries[name].read_bytes()) for name, kind in types.items() if kind is not None}
 
 
 def asset_text(name: str) -> str:
@@ -63,11 +60,6 @@ def bundle_script(entry: str) -> str:
     _visit(entry, order, ())
     parts = [_IMPORT.sub("", asset_text(name)) for name in order]
     return "\n".join([*(_EXPORT.sub("", part) for part in parts[:-1]), parts[-1]])
-
-
-def script_names() -> list[str]:
-    """Return the names of all modules."""
-    return sorted(name for name in load_assets() if name.endswith(".js"))
 
 
 def _visit(name: str, order: list[str], above: tuple[str, ...]) -> None:
@@ -150,17 +142,18 @@ def write_shared_page(path: str | PathLike[str], file: Upload | None) -> Path:
 def shared_data(service: ViewService, state: ViewState) -> JSONObject:
     """Return the views of all limits, with common parts stored once."""
     subject = service.subject(state)
-    chosen = _select_points(len(subject.budgets), subject.point_index(state.k))
+    count = len(subject.budgets)
+    spread = np.linspace(0, count - 1, min(count, _MAX_POINTS)).round().astype(int).tolist()
+    chosen = sorted({*spread, subject.point_index(state.k)})
     views = []
     for index in chosen:
         point = replace(state, k=subject.budgets[index], pick=None)
         views.append({**service.view(point), "band": service.band(point)})
     first = views[0]
-    bode = {name: first["bode"][name] for name in ("omega", "system", "system_phase")}
     return {
         "state": state.query(),
         "same": {name: first[name] for name in _COMMON},
-        "bode": bode,
+        "bode": {name: first["bode"][name] for name in ("omega", "system", "system_phase")},
         "trade": first["trade"],
         "places": chosen,
         "views": [_without_common_parts(view) for view in views],
@@ -172,12 +165,6 @@ def _without_common_parts(view: JSONObject) -> JSONObject:
     parts: dict[str, Any] = {name: part for name, part in view.items() if name not in (*_COMMON, "trade")}
     parts["bode"] = {name: view["bode"][name] for name in ("network", "network_phase", "difference")}
     return parts
-
-
-def _select_points(count: int, current: int) -> list[int]:
-    """Return the indices of all points, or of at most `_MAX_POINTS`, with the current one."""
-    spread = np.linspace(0, count - 1, min(count, _MAX_POINTS)).round().astype(int).tolist()
-    return sorted({*spread, current})
 
 
 def _hash(text: str) -> str:

@@ -46,12 +46,7 @@ def describe_upload(service: ViewService, state: ViewState) -> JSONObject:
     content = read_upload(file)
     name = sanitize(file.name)
     if isinstance(content, Table):
-        return {
-            "name": name,
-            "kind": "table",
-            "columns": [sanitize(column) for column in content.names],
-            "rows": len(content.t),
-        }
+        return {"name": name, "kind": "table", "columns": [*map(sanitize, content.names)], "rows": len(content.t)}
     sizes = {"n_states": content.n_states, "n_inputs": content.n_inputs, "n_outputs": content.n_outputs}
     return {"name": name, "kind": "network" if isinstance(content, DynamicNetwork) else "system", **sizes}
 
@@ -68,13 +63,21 @@ import ltinet
 
 def generate_script(service: ViewService, state: ViewState) -> str:
     """Return a Python script that computes `net`, its `solution` and its frequency response `H` at `omega`."""
-    run = service.run(state)[0]
+    run, subject = service.run(state)[0], service.subject(state)
+    reduction: list[str] = []
+    error_of_reduction: list[str] = []  # which bounds include
+    if subject.reduction is not None:
+        goal = f"order={state.order}" if state.order is not None else "tolerance=1e-06"
+        reduction = [f"reduced = ltinet.reduce(system, {goal})", "system = reduced.system"]
+        error_of_reduction = ["net = dataclasses.replace(net, reduction_error=reduced.h2_bound())"]
+    elif subject.reduction_error is not None:
+        error_of_reduction = ["net = dataclasses.replace(net, reduction_error=network.reduction_error)"]
     parts = [
         _HEADER.format(address=state.query().replace('"', "")),
         *_system(service, state),
-        *_reduction(service, state),
+        *reduction,
         f"net = ltinet.condition_tradeoff(system).within({state.k!r}).network",
-        *_reduction_error_lines(service, state),
+        *error_of_reduction,
         "print(net)",
         "",
         *_input_lines(service, state, run),
@@ -107,23 +110,6 @@ def _system(service: ViewService, state: ViewState) -> list[str]:
             f"outputs={_names(content, state.answer)})",
         ]
     return [f"system = ltinet.load_system({file.name!r})"]
-
-
-def _reduction(service: ViewService, state: ViewState) -> list[str]:
-    if service.subject(state).reduction is None:
-        return []
-    goal = f"order={state.order}" if state.order is not None else "tolerance=1e-06"
-    return [f"reduced = ltinet.reduce(system, {goal})", "system = reduced.system"]
-
-
-def _reduction_error_lines(service: ViewService, state: ViewState) -> list[str]:
-    """Return the lines by which bounds include the error of a reduction."""
-    subject = service.subject(state)
-    if subject.reduction is not None:
-        return ["net = dataclasses.replace(net, reduction_error=reduced.h2_bound())"]
-    if subject.reduction_error is not None:
-        return ["net = dataclasses.replace(net, reduction_error=network.reduction_error)"]
-    return []
 
 
 def _input_lines(service: ViewService, state: ViewState, run: ExcitationRun) -> list[str]:
@@ -169,9 +155,8 @@ _BINARY_TYPE = "application/octet-stream"
 
 def network_file(service: ViewService, state: ViewState) -> PageResponse:
     """Return the network as `net.save` writes it."""
-    return PageResponse(
-        200, file_bytes(service.cached_view(state).net.save, ".safetensors"), _BINARY_TYPE, "network.safetensors"
-    )
+    content = file_bytes(service.cached_view(state).net.save, ".safetensors")
+    return PageResponse(200, content, _BINARY_TYPE, "network.safetensors")
 
 
 def script_file(service: ViewService, state: ViewState) -> PageResponse:

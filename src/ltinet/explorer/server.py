@@ -15,7 +15,8 @@ import time
 import webbrowser
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, final
 from urllib.parse import parse_qsl, urlsplit
@@ -243,16 +244,11 @@ def run_page(file: Upload | None, *, port: int, browser: bool, callback: Callabl
 @contextmanager
 def running_server(file: Upload | None = None, *, port: int = 0) -> Iterator[PageServer]:
     """Yield a server that is ready to serve and computes its first view; stop it at the end of the block."""
-    backend = WorkerManager()
-    try:
-        server = _server(PageSession(backend, file), port)
-        try:
-            threading.Thread(target=_prepare_first_view, args=(server,), daemon=True).start()
-            yield server
-        finally:
-            server.server_close()
-    finally:
-        backend.close()
+    with closing(WorkerManager()) as backend, _server(PageSession(backend, file), port) as server:
+        session = server.session
+        first_view = partial(session.ask, "view", {"system": session.first.system}, tab="first")
+        threading.Thread(target=first_view, daemon=True).start()  # while the browser starts
+        yield server
 
 
 def _server(session: PageSession, port: int) -> PageServer:
@@ -260,8 +256,3 @@ def _server(session: PageSession, port: int) -> PageServer:
         return PageServer(session, port=port)
     except (OSError, OverflowError) as error:
         raise LtinetError(f"port {port} cannot be used ({error}); leave it out to take any that is free") from None
-
-
-def _prepare_first_view(server: PageServer) -> None:
-    """Compute the first view while the browser starts."""
-    server.session.ask("view", {"system": server.session.first.system}, tab="first")

@@ -108,25 +108,19 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, re.split("[.,]", text)))
 
 
-def _budget(key: str, text: str) -> float:
-    value = _number(text)
-    if not value >= 1.0:
-        raise _invalid_value(key, text, "a condition number, at least 1")
-    return value
+def _number(is_valid: Callable[[float], bool], expected: str) -> _Reader:
+    """Return a reader of numbers that satisfy a condition, which must be false for NaN."""
 
+    def read(key: str, text: str) -> float:
+        try:
+            value = float(text) if len(text) < 40 else math.nan
+        except ValueError:
+            value = math.nan
+        if not is_valid(value):
+            raise _invalid_value(key, text, expected)
+        return value
 
-def _end(key: str, text: str) -> float:
-    value = _number(text)
-    if not 0.0 < value < math.inf:
-        raise _invalid_value(key, text, "a positive time")
-    return value
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text) if len(text) < 40 else math.nan
-    except ValueError:
-        return math.nan
+    return read
 
 
 def _count(key: str, text: str) -> int:
@@ -138,10 +132,10 @@ def _count(key: str, text: str) -> int:
 _COLUMN_NUMBERS = _matched(_COLUMNS, "numbers of columns, such as 1,2", _numbers)
 _READERS: Mapping[str, _Reader] = {
     "system": _matched(_SYSTEM, "example:NAME, or file: and the hash of an uploaded file"),
-    "k": _budget,
+    "k": _number(lambda value: value >= 1.0, "a condition number, at least 1"),
     "order": _count,
     "u": _matched(_INPUT, f"{', '.join(INPUT_KINDS)}, or file: and the hash of an uploaded table"),
-    "T": _end,
+    "T": _number(lambda value: 0.0 < value < math.inf, "a positive time"),
     "input": _count,
     "output": _count,
     "pick": _matched(_PICK, "a layer and a neuron, such as 3.1", _numbers),

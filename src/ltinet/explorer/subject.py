@@ -98,16 +98,8 @@ def example_system(name: str) -> StateSpace:
     return named_system(EXAMPLES[name].name, **EXAMPLES[name].parameters)
 
 
-class TableModel(NamedTuple):
-    """A model identified from a table, with its fit."""
-
-    system: StateSpace
-    notes: tuple[str, ...]
-    facts: Mapping[str, str]
-
-
-def identify_table(table: Table, inputs: Sequence[int], outputs: Sequence[int]) -> TableModel:
-    """Return the system between columns of a table, counted from 1.
+def identify_table(title: str, table: Table, inputs: Sequence[int], outputs: Sequence[int]) -> "Subject":
+    """Return the system between columns of a table, counted from 1, with its fit.
 
     Raise `InvalidStateError` for missing or wrong columns and for uneven times.
     """
@@ -121,7 +113,8 @@ def identify_table(table: Table, inputs: Sequence[int], outputs: Sequence[int]) 
         raise InvalidStateError("the times of the table are not evenly spaced; resample it first")
     result = identify(u, y, dt=step)
     fits = ", ".join(f"{fit:.1f} %" for fit in result.fit(u, y))
-    return TableModel(result.system, table.notes, {"identified": f"{result.order} states, fit {fits}"})
+    facts = {"identified": f"{result.order} states, fit {fits}"}
+    return Subject(title, *_check_system(result.system), notes=table.notes, facts=facts)
 
 
 def _named_columns(table: Table, numbers: Sequence[int]) -> Table:
@@ -224,8 +217,7 @@ def find_upload(files: UploadsByHash, digest: str) -> Upload:
 
 def _subject_of_upload(title: str, content: UploadContent, state: ViewState) -> Subject:
     if isinstance(content, Table):
-        model = identify_table(content, state.drive, state.answer)
-        return Subject(title, *_check_system(model.system), notes=model.notes, facts=model.facts)
+        return identify_table(title, content, state.drive, state.answer)
     if isinstance(content, DynamicNetwork):
         system = content.system or content.to_state_space()
         condition = "" if content.form is None else f" with cond(T) = {content.form.condition:.4g}"

@@ -103,7 +103,8 @@ class ViewService:
     def cached_view(self, state: ViewState) -> CachedView:
         """Return the point of the trade-off curve that the state selects."""
         subject = self.subject(state)
-        return self._at(state, subject.point_index(state.k))
+        index = subject.point_index(state.k)
+        return self._views.get((state.subject, index), lambda: CachedView(subject, index))
 
     def run(self, state: ViewState) -> tuple[ExcitationRun, Solution]:
         """Return the run of a state and its solution."""
@@ -130,25 +131,19 @@ class ViewService:
 
     def channels(self, state: ViewState, net: DynamicNetwork) -> tuple[int, int]:
         """Return the indices of input and output."""
-        return (
-            channel_index(state.input, net.n_inputs, "input"),
-            channel_index(state.output, net.n_outputs, "output"),
-        )
+        input = channel_index(state.input, net.n_inputs, "input")
+        return input, channel_index(state.output, net.n_outputs, "output")
 
     def _share(self, state: ViewState) -> tuple[JSONObject | None, list[str]]:
         """Return the contribution of the picked neuron, or a note if the network has no such neuron."""
         if state.pick is None:
             return None, []
         net, (run, solution) = self.cached_view(state).net, self.run(state)
+        output = self.channels(state, net)[1]
         try:
-            return views.share_view(
-                net, run, solution, neuron_indices=state.pick, output=self.channels(state, net)[1]
-            ), []
+            return views.share_view(net, run, solution, neuron_indices=state.pick, output=output), []
         except InvalidNetworkError as error:
             return None, [str(error)]
-
-    def _at(self, state: ViewState, index: int) -> CachedView:
-        return self._views.get((state.subject, index), lambda: CachedView(self.subject(state), index))
 
 
 def _counted_from(net: DynamicNetwork, run: ExcitationRun) -> list[str]:

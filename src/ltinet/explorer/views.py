@@ -145,8 +145,7 @@ def engines_view(net: DynamicNetwork, run: ExcitationRun, *, output: int) -> JSO
     """Return a row for each engine with its distance from the exact engine and its own error bound."""
     run = _without_knots(run)
     runs = {name: _timed(net, run, name) for name in ENGINES}
-    exact_y = runs["exact"][0].y
-    return {"engines": [_row(name, *runs[name], exact_y=exact_y, output=output) for name in ENGINES]}
+    return {"engines": [_row(name, *runs[name], exact_y=runs["exact"][0].y, output=output) for name in ENGINES]}
 
 
 def _without_knots(run: ExcitationRun) -> ExcitationRun:
@@ -229,9 +228,8 @@ def block_pattern_view(net: DynamicNetwork) -> JSONObject:
     """Return the sparsity pattern of the block-diagonal matrix, or of the network's own A if it has no form."""
     if net.form is None:
         return _pattern(sparse.coo_array(net.to_state_space().A))
-    return _pattern(
-        sparse.coo_array(sparse_block_diagonal([net.form.block(index) for index in range(net.form.n_blocks)]))
-    )
+    blocks = [net.form.block(index) for index in range(net.form.n_blocks)]
+    return _pattern(sparse.coo_array(sparse_block_diagonal(blocks)))
 
 
 def _pattern(matrix: "sparse.coo_array") -> JSONObject:

@@ -5,7 +5,6 @@ requests can be cancelled. All widgets of a kernel share that process.
 """
 
 import atexit
-import json
 import secrets
 import threading
 from collections.abc import Sequence
@@ -71,7 +70,7 @@ def _answer(session: PageSession, kind: str, query: dict[str, str], buffers: Seq
         return session.drop(Upload(query.get("name", "")[-200:], b"".join(buffers)), tab=tab)
     if kind == "cancel":
         session.backend.cancel(tab, query.get("kind", ""))
-        return PageResponse(200, json.dumps({}).encode())
+        return PageResponse(200, b"{}")
     if kind not in _REQUEST_KINDS:
         return error_response("there is no such view in a notebook", 404)
     return session.ask(kind, query, tab=tab)

@@ -47,16 +47,6 @@ _MAX_READING_SPACE = 2**30  # bytes in addition to those in use, for reading an 
 _MAX_READING_SECONDS = 20  # of processor time, for reading an uploaded file
 
 
-def limit_memory() -> None:
-    """Limit the address space of this process to that of computations."""
-    _limit(AS=_MAX_ADDRESS_SPACE)
-
-
-def limit_file_reading() -> None:
-    """Limit memory and time of this process for reading an uploaded file."""
-    _limit(AS=_addresses() + _MAX_READING_SPACE, CPU=_MAX_READING_SECONDS, CORE=0)
-
-
 def _limit(**limits: int) -> None:
     """Set limits of this process by their names without RLIMIT_, where the operating system has them."""
     try:
@@ -101,7 +91,7 @@ def run_worker(connection: Connection, *, forks_jobs: bool) -> None:
     for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):  # the command line handles them
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     gc.freeze()  # the collector does not touch imported modules, so that children share their pages
-    limit_memory()
+    _limit(AS=_MAX_ADDRESS_SPACE)
     server = multiprocessing.parent_process()
     if server is None:
         raise RuntimeError("a worker is started by multiprocessing")
@@ -166,10 +156,10 @@ class _Worker:
 
     def _run_job(self, results: Connection, connection: Connection, header: dict[str, Any]) -> None:
         """Respond to one request, in a child of the worker."""
-        for belongs_to_worker in (self.connection, results):
-            belongs_to_worker.close()
+        self.connection.close()  # both belong to the worker
+        results.close()
         if header["kind"] == "open":
-            limit_file_reading()
+            _limit(AS=_addresses() + _MAX_READING_SPACE, CPU=_MAX_READING_SECONDS, CORE=0)
         connection.send_bytes(_answer(self.service, header))
 
     def _finish(self, results: Connection) -> None:
@@ -206,11 +196,11 @@ class _Worker:
         if name is not None:
             import_module(name)
             return True
-        is_due = self.n_views >= _VIEWS_PER_CLEANUP
-        if is_due:
-            self.n_views = 0
-            release_memory()
-        return is_due
+        if self.n_views < _VIEWS_PER_CLEANUP:
+            return False
+        self.n_views = 0
+        release_memory()
+        return True
 
 
 def _answer(service: ViewService, header: dict[str, Any]) -> bytes:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from ltinet.errors import MissingDependencyError
 from ltinet.export.fmu.description import Version
-from ltinet.export.manifest import Export
-from ltinet.export.step_model import ExportSettings, Precision, issue_warnings, validate_settings
+from ltinet.export.manifest import Export, with_warnings
+from ltinet.export.step_model import ExportSettings, Precision, validate_settings
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.context import SimulationContext
 from ltinet.systems.signal_settings import SignalSettings
@@ -113,9 +113,7 @@ def export_c(
     from ltinet.export.c.export import write_c
 
     settings = _settings(net, dt, hold=hold, dtype=dtype, x0=x0)
-    export = write_c(net._context, folder, settings=settings, prefix=prefix, user_states=user_states)
-    issue_warnings(export.notes)
-    return export
+    return with_warnings(write_c(net._context, folder, settings=settings, prefix=prefix, user_states=user_states))
 
 
 def export_onnx(
@@ -165,9 +163,7 @@ def export_onnx(
     """
     from ltinet.export.onnx.export import write_onnx
 
-    export = write_onnx(net._context, path, settings=_settings(net, dt, hold=hold, dtype=dtype, x0=x0))
-    issue_warnings(export.notes)
-    return export
+    return with_warnings(write_onnx(net._context, path, settings=_settings(net, dt, hold=hold, dtype=dtype, x0=x0)))
 
 
 def export_fmu(
@@ -222,8 +218,7 @@ def export_fmu(
 
     settings = _settings(net, dt, hold="linear", dtype="double", x0=x0)
     export = write_fmu(net._context, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
-    issue_warnings(export.notes)
-    return export
+    return with_warnings(export)
 
 
 def _settings(

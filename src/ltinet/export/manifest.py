@@ -7,6 +7,7 @@ is empty or an earlier export.
 
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -127,6 +128,13 @@ class Export:
         return format_rows(f"export to {self.path}", rows)
 
 
+def with_warnings(export: Export) -> Export:
+    """Issue the notes of an export as warnings at the caller of the export method; return the export."""
+    for note in export.notes:
+        warnings.warn(note, UserWarning, stacklevel=3)
+    return export
+
+
 def build_manifest(
     target: str,
     context: SimulationContext,
@@ -137,13 +145,11 @@ def build_manifest(
     files: Sequence[str],
 ) -> Mapping[str, Any]:
     """Return the facts of an export as plain data; an unknown bound is null."""
+    checksum = network_checksum(context.stored._replace(settings=settings.signals))
     facts: dict[str, Any] = {
         "made by": GENERATOR,
         "target": target,
-        "network": {
-            "sha256": network_checksum(context.stored._replace(settings=settings.signals)),
-            "states": model.n_states,
-        },
+        "network": {"sha256": checksum, "states": model.n_states},
         "inputs": list(input_names(context)),
         "outputs": list(output_names(context)),
         "dt": settings.dt,

@@ -134,9 +134,8 @@ def _smallest_errors(recurrence: _Recurrence, n_steps: float) -> tuple[Array, Ar
             rate = growth * math.exp(assumed / n_steps)
             sums = _sum_of_power_moduli(recurrence.P / rate, n_steps)
             sizes = sums @ recurrence.driven
-            errors = _feedback_bound(
-                sums @ recurrence.rounding / rate, sums @ (recurrence.rounding @ sizes + recurrence.added)
-            )
+            added = sums @ (recurrence.rounding @ sizes + recurrence.added)
+            errors = _feedback_bound(sums @ recurrence.rounding / rate, added)
             factor = _growth_factor(rate, n_steps)
             size, drift = np.fmin(size, factor * sizes), np.fmin(drift, factor * errors)
         if np.isfinite(before).all():
@@ -283,11 +282,8 @@ def _scalar_states(model: StepModel, arithmetic: _Arithmetic, peaks: Array, n_st
     moved = np.where(slow, np.abs(model.P_minus_1), np.abs(model.P))
     # The remainder of compensated summation takes no part in products, and is rounded when it is added.
     remainder = np.where(slow, arithmetic.unit * moved + 4.0 * arithmetic.unit**2, 0.0)
-    rounding = ScalarRounding(
-        products * moved + remainder,
-        arithmetic.gamma(arithmetic.terms + 3) + arithmetic.table + 2.0 * _TABLE_ERROR,
-        arithmetic.smallest,
-    )
+    of_inputs = arithmetic.gamma(arithmetic.terms + 3) + arithmetic.table + 2.0 * _TABLE_ERROR
+    rounding = ScalarRounding(products * moved + remainder, of_inputs, arithmetic.smallest)
     errors = scalar_errors(model.rates.real * model.dt, rounding, driven=driven, start=start, n_steps=n_steps)
     growth = np.exp(np.maximum(model.rates.real * model.dt * n_steps, 0.0)) if n_steps < np.inf else 1.0
     return errors._replace(drift=errors.drift + arithmetic.table * start * growth)
@@ -316,12 +312,9 @@ def _dense_states(model: StepModel, arithmetic: _Arithmetic, peaks: Array, n_ste
             rounding = rounding + arithmetic.unit * moduli + 4.0 * arithmetic.unit**2 * np.eye(size)
         added = (relative * np.abs(Gamma) + of_Gamma) @ both + arithmetic.smallest * size
         start = np.abs(model.start[rows])
-        start_error, driven = arithmetic.table * start, np.abs(Gamma) @ both
-        errors.append(
-            dense_errors(
-                block.P, rounding, driven=driven, added=added, start=start, start_error=start_error, n_steps=n_steps
-            )
-        )
+        initial = {"start": start, "start_error": arithmetic.table * start}
+        driven = np.abs(Gamma) @ both
+        errors.append(dense_errors(block.P, rounding, driven=driven, added=added, n_steps=n_steps, **initial))
     return errors
 
 

@@ -9,7 +9,6 @@ increments z ← z + ((P − 1) z + …), with P − 1 computed without cancella
 this gains four digits.
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -219,9 +218,8 @@ def validate_settings(
     """
     if dtype not in PRECISIONS:
         raise FileFormatError(f'dtype is {sanitize(repr(dtype))}; give "double" or "float"')
-    validated_hold = validate_hold(hold)
-    start = None if x0 is None else as_real_array(x0, "x0")
-    return ExportSettings(as_time_step(dt, "dt"), validated_hold, dtype, start, signals)
+    hold, start = validate_hold(hold), None if x0 is None else as_real_array(x0, "x0")
+    return ExportSettings(as_time_step(dt, "dt"), hold, dtype, start, signals)
 
 
 def build_exported_model(
@@ -232,13 +230,8 @@ def build_exported_model(
     Raise `FileFormatError` if an entry overflows in that precision.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        model = build_step_model(
-            context,
-            settings.dt,
-            hold=settings.hold,
-            x0=settings.x0,
-            by_increments=by_increments and settings.dtype == "float",
-        )
+        by_increments = by_increments and settings.dtype == "float"
+        model = build_step_model(context, settings.dt, hold=settings.hold, x0=settings.x0, by_increments=by_increments)
         dense = [entry.ravel() for block in model.blocks for entry in (block.P, block.P_minus_1)]
         parts = [model.Gamma0, model.Gamma1, model.C, model.D, model.start, np.abs(model.P), *dense]
         largest = max((float(np.abs(part).max(initial=0.0)) for part in parts), default=0.0)
@@ -263,9 +256,3 @@ def growth_warnings(model: StepModel) -> tuple[str, ...]:
         f"the network is unstable: a mode grows as exp({fastest:.3g} t), tenfold in {tenfold:.3g} steps; its outputs will "
         "overflow",
     )
-
-
-def issue_warnings(notes: tuple[str, ...]) -> None:
-    """Issue warnings at the caller of the export method."""
-    for note in notes:
-        warnings.warn(note, UserWarning, stacklevel=3)

@@ -125,9 +125,8 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
         # The rounding error of the product C e^{Fh} is proportional to |C| |e^{Fh}|.
         row_error[rows] = _ROW_ERROR * EPS * largest_block * (np.abs(weights) @ np.abs(inside[:, :n]))[:, positions]
         L[rows, : 4 * m] = weights @ inside[:, n:] + model.D[rows] @ input_map(rest, share, linear=linear).T
-    taps, columns = _taps(
-        input_delay.whole, rest, linear=linear, feeds_through=(D[:, 4 * m :] != 0.0).any(axis=0).tolist()
-    )
+    feeds_through = (D[:, 4 * m :] != 0.0).any(axis=0).tolist()
+    taps, columns = _taps(input_delay.whole, rest, linear=linear, feeds_through=feeds_through)
     errors = np.where(rest > 0.0, EPS * (_TAP_ERROR + _max_end_sensitivity(model)), 0.0)
     step = replace(
         model, hold="zero", tapped=True, B=np.zeros((n, len(taps))), Gamma0=Gamma[:, columns],
@@ -233,8 +232,6 @@ def tapped_rounding_bound(
     rows = replace(step, C=tapped.row_error, D=np.zeros_like(step.D))
     of_rows = rounding_bound(rows, precision, peak=peaks[channels], **options).size
     y0 = np.abs(tapped.y0)
-    of_sums = (
-        unit * ((tapped.is_partial * (step.n_inputs + 2)) * core.size + (y0 > 0.0) * (core.size + y0)) + table * y0
-    )
-    more = of_inputs + of_rows + of_sums
+    summed = (tapped.is_partial * (step.n_inputs + 2)) * core.size + (y0 > 0.0) * (core.size + y0)
+    more = of_inputs + of_rows + (unit * summed + table * y0)
     return RoundingBound(core.per_step + more, core.drift + more, core.size + y0)

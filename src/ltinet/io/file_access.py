@@ -71,9 +71,8 @@ class SizeAllowance:
         """
         if len(shape) > MAX_AXES or any(size < 0 for size in shape):
             raise ValueError(f"{noun} claims the shape {sanitize(tuple(shape))}")
-        self.claim_bytes(
-            _BYTES_PER_NUMBER * math.prod(max(size, 1) for size in shape), f"{noun} ({format_shape(shape)})"
-        )
+        count = math.prod(max(size, 1) for size in shape)
+        self.claim_bytes(_BYTES_PER_NUMBER * count, f"{noun} ({format_shape(shape)})")
 
     def claim_sparse(self, shape: Sequence[int], n_entries: int, noun: str) -> None:
         """Reserve memory for a sparse matrix: entries with their indices, and the pointers of rows and columns.

@@ -204,21 +204,16 @@ def read_chunks(array: NDArray[Any], chunked: ChunkLayout) -> bool:
     count = 0
     if chunked.tree != UNDEFINED_ADDRESS:
         for chunk in _chunks(chunked, chunked.tree, set()):
-            if any(
-                at >= size or at % step for at, size, step in zip(chunk.offset, array.shape, chunked.shape, strict=True)
-            ):
+            places = zip(chunk.offset, array.shape, chunked.shape, strict=True)
+            if any(at >= size or at % step for at, size, step in places):
                 raise ValueError("it has a chunk that lies outside of it")
             packed = chunked.container.bytes_at(chunk.address, chunk.size)
             content = undo_filters(packed, chunked.filters, skipped=chunk.skipped, size=n_bytes)
-            _copy_chunk(array, np.frombuffer(content, array.dtype).reshape(chunked.shape), chunk.offset)
+            values = np.frombuffer(content, array.dtype).reshape(chunked.shape)
+            target = array[tuple(slice(at, at + size) for at, size in zip(chunk.offset, values.shape, strict=True))]
+            target[...] = values[tuple(slice(size) for size in target.shape)]  # the last may extend beyond the array
             count += 1
     return bool(count == expected)
-
-
-def _copy_chunk(array: NDArray[Any], chunk: NDArray[Any], offset: ChunkOffset) -> None:
-    """Copy a chunk; chunks at the far ends may extend beyond the array."""
-    target = array[tuple(slice(at, at + size) for at, size in zip(offset, chunk.shape, strict=True))]
-    target[...] = chunk[tuple(slice(size) for size in target.shape)]
 
 
 def _chunks(chunked: ChunkLayout, address: int, visited: set[int], level: int | None = None) -> Iterator[_Chunk]:
@@ -242,11 +237,8 @@ def _chunks(chunked: ChunkLayout, address: int, visited: set[int], level: int | 
     for _ in range(count):
         child = entries.unsigned(8)
         next_size, next_skipped, *next_offset = _chunk_key(entries, form, steps)
-        below = (
-            _chunks(chunked, child, visited, node_level)
-            if node_level
-            else iter([_Chunk(tuple(offset[:-1]), size, skipped, child)])
-        )
+        leaf = _Chunk(tuple(offset[:-1]), size, skipped, child)
+        below = _chunks(chunked, child, visited, node_level) if node_level else iter([leaf])
         for chunk in below:
             if not tuple(offset) <= (*chunk.offset, 0) < tuple(next_offset):
                 raise ValueError("its chunks are not in order")
@@ -307,7 +299,8 @@ def read_dataset(
     if shape is None:
         raise ValueError(f"{name} has no value")
     allowance.claim(shape, name)
-    has_zero_fill = _has_zero_fill(header)
+    fills = [message for message in header.messages if message.kind in (FILL, OLD_FILL)]
+    has_zero_fill = not any(any(_fill_value(message.cursor(), is_old=message.kind == OLD_FILL)) for message in fills)
     frame = _ArrayLayout(datatype.numbers or np.dtype("<u8"), shape)
     content, is_whole = _read_content(container, header, frame, allowance)
     if not is_whole and not has_zero_fill:
@@ -342,9 +335,8 @@ def _read_content(
     sizes = cursor.numbers(f"{rank}I")
     if rank != len(frame.shape) + 1 or sizes[-1] != frame.dtype.itemsize or 0 in sizes:
         raise ValueError("it keeps its numbers in chunks that do not fit its shape")
-    chunks = ChunkLayout(
-        container, tree, sizes[:-1], sizes[-1], parse_filters(None if filters is None else filters.cursor())
-    )
+    parsed_filters = parse_filters(None if filters is None else filters.cursor())
+    chunks = ChunkLayout(container, tree, sizes[:-1], sizes[-1], parsed_filters)
     allowance.require(frame.dtype.itemsize * math.prod(chunks.shape), "one of its chunks")
     array = np.zeros(frame.shape, frame.dtype)
     return array, read_chunks(array, chunks)
@@ -366,13 +358,8 @@ def _read_contiguous(
     return container.bytes_at(address, size), True
 
 
-def _has_zero_fill(header: ObjectHeader) -> bool:
-    """Return True if values that were never written are zero, as in all files of MATLAB."""
-    fills = [message for message in header.messages if message.kind in (FILL, OLD_FILL)]
-    return not any(any(_fill_value(message.cursor(), is_old=message.kind == OLD_FILL)) for message in fills)
-
-
 def _fill_value(cursor: ByteReader, *, is_old: bool) -> bytes:
+    """Return the value of what was never written: zeros in all files of MATLAB, or nothing if it is undefined."""
     if is_old:
         return cursor.take(cursor.unsigned(4))
     version = cursor.unsigned(1)

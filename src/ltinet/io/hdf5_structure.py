@@ -242,7 +242,8 @@ class ObjectHeader:
     """Messages of the object at an address."""
 
     def __init__(self, container: Hdf5File, address: int) -> None:
-        self.messages = tuple(_messages(container, address))
+        is_version_2 = container.bytes_at(address, 4) == b"OHDR"
+        self.messages = tuple((_messages_version_2 if is_version_2 else _messages_version_1)(container, address))
 
     def find(self, kind: int) -> Message | None:
         """Return the message of a kind that occurs at most once, or None; raise ValueError if there are several."""
@@ -257,13 +258,6 @@ class ObjectHeader:
         if message is None:
             raise ValueError(f"an object in it has no {noun}")
         return message
-
-
-def _messages(container: Hdf5File, address: int) -> Iterator[Message]:
-    if container.bytes_at(address, 4) == b"OHDR":
-        yield from _messages_version_2(container, address)
-    else:
-        yield from _messages_version_1(container, address)
 
 
 def _messages_version_1(container: Hdf5File, address: int) -> Iterator[Message]:
@@ -484,8 +478,7 @@ class _SymbolTree(NamedTuple):
 
 def read_links(container: Hdf5File, header: ObjectHeader) -> Links | None:
     """Return the members of a group; None if the object is not a group."""
-    table, info = header.find(SYMBOL_TABLE), header.find(LINK_INFO)
-    filters = header.find(FILTERS)
+    table, info, filters = header.find(SYMBOL_TABLE), header.find(LINK_INFO), header.find(FILTERS)
     if filters is not None:  # of dense link storage, which is not read, but must be known
         parse_filters(filters.cursor())
     if table is not None:

@@ -80,12 +80,8 @@ def _variables(file: RegularFile) -> dict[str, _Variable]:
         code, rows, columns, is_complex, name_length = struct.unpack(f"{order}5i", head)
         machine, reserved, number, kind = code // 1000, code // 100 % 10, code // 10 % 10, code % 10
         is_known = machine == (order == ">") and reserved == 0 and number < len(_NUMBER_TYPES) and kind <= _SPARSE
-        if (
-            not is_known
-            or min(rows, columns) < 0
-            or is_complex not in (0, 1)
-            or not 0 < name_length <= _MAX_NAME_LENGTH
-        ):
+        is_valid = min(rows, columns) >= 0 and is_complex in (0, 1) and 0 < name_length <= _MAX_NAME_LENGTH
+        if not is_known or not is_valid:
             raise ValueError(f"at byte {position} there is no variable of a MATLAB 4 file")
         raw = file.bytes_at(position + _HEADER_SIZE, name_length)
         name = raw[:-1].decode("latin-1")

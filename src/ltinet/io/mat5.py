@@ -10,7 +10,7 @@ read; other variables are skipped by their length.
 import math
 import struct
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, final
@@ -99,28 +99,20 @@ class ElementReader:
         names = [text[begin : begin + width].split("\0")[0] for begin in range(0, len(text), width)]
         if len(set(names)) < len(names):
             raise ValueError("a struct has two fields of one name")
-        return {name: self._matrix("a field of a struct") for name in names}
+        return {name: self._next((MI_MATRIX,), "a field of a struct")[1] for name in names}
 
     def cells(self, count: int) -> list[bytes]:
         """Read the cells of a cell array, each a matrix without its tag; empty ones have no bytes.
 
         Raises ValueError if the elements are not those of a cell array.
         """
-        return [self._matrix("a cell") for _ in range(count)]
+        return [self._next((MI_MATRIX,), "a cell")[1] for _ in range(count)]
 
     def characters(self) -> str:
         """Read the characters of a text in column-major order; raise ValueError for an unknown or invalid encoding."""
-        kind, data = self._next()
-        if kind not in _ENCODINGS:
-            raise ValueError(f"data of type {kind} stands where characters should")
+        kind, data = self._next(_ENCODINGS, "characters")
         order = {"<": "-le", ">": "-be"}[self._order] if _ENCODINGS[kind] == "utf-16" else ""
         return data.decode(_ENCODINGS[kind] + order)
-
-    def _matrix(self, noun: str) -> bytes:
-        kind, content = self._next()
-        if kind != MI_MATRIX:
-            raise ValueError(f"data of type {kind} stands where {noun} should")
-        return content
 
     def indices(self) -> NDArray[np.int64]:
         """Read row indices or column pointers."""
@@ -128,22 +120,13 @@ class ElementReader:
 
     def numbers(self) -> NDArray[Any]:
         """Read numbers in the type in which they are stored."""
-        kind, data = self._next()
-        if kind not in _NUMBER_TYPES:
-            raise ValueError(f"data of type {kind} stands where numbers should")
-        return self._as_array(kind, data)
+        return self._as_array(*self._next(_NUMBER_TYPES, "numbers"))
 
     def _integers(self, kinds: tuple[int, ...]) -> NDArray[np.int64]:
-        kind, data = self._next()
-        if kind not in kinds:
-            raise ValueError(f"data of type {kind} stands where whole numbers should")
-        return self._as_array(kind, data).astype(np.int64)
+        return self._as_array(*self._next(kinds, "whole numbers")).astype(np.int64)
 
     def _text(self) -> str:
-        kind, data = self._next()
-        if kind not in _NAME_TYPES:
-            raise ValueError(f"data of type {kind} stands where a name should")
-        return data.decode("latin-1")
+        return self._next(_NAME_TYPES, "a name")[1].decode("latin-1")
 
     def _as_array(self, kind: int, data: bytes) -> NDArray[Any]:
         dtype = np.dtype(self._order + _NUMBER_TYPES[kind])
@@ -151,22 +134,24 @@ class ElementReader:
             raise ValueError(f"{len(data)} bytes are not a multiple of {dtype.itemsize} bytes per number")
         return np.frombuffer(data, dtype).astype(dtype.newbyteorder("="), copy=False)
 
-    def _next(self) -> tuple[int, bytes]:
-        """Read type and data of the next element.
+    def _next(self, kinds: Container[int], noun: str) -> tuple[int, bytes]:
+        """Read type and data of the next element; raise ValueError if it is not of one of `kinds`.
 
         Data of up to four bytes may be stored in the tag itself; other data are padded to a multiple of eight bytes.
         """
         tag = self._take(8)
-        (first,) = struct.unpack(f"{self._order}I", tag[:4])
-        if first >> 16:
-            kind, count = first & 0xFFFF, first >> 16
+        kind, count = struct.unpack(f"{self._order}II", tag)
+        if kind >> 16:
+            kind, count = kind & 0xFFFF, kind >> 16
             if count > 4:
                 raise ValueError(f"a short element claims {count} bytes and can hold 4")
-            return kind, tag[4 : 4 + count]
-        (count,) = struct.unpack(f"{self._order}I", tag[4:])
-        data = self._take(count)
-        self._position += -count % 8  # the last element may lack its padding
-        return first, data
+            data = tag[4 : 4 + count]
+        else:
+            data = self._take(count)
+            self._position += -count % 8  # the last element may lack its padding
+        if kind not in kinds:
+            raise ValueError(f"data of type {kind} stands where {noun} should")
+        return kind, data
 
     def _take(self, count: int) -> bytes:
         stop = self._position + count
@@ -385,24 +370,17 @@ def _content(file: RegularFile, variable: _Variable, order: ByteOrder, allowance
 
 
 def _numbers(elements: ElementReader, header: MatrixHeader, allowance: SizeAllowance) -> Any:
-    return _sparse(elements, header, allowance) if header.kind == _SPARSE else _dense(elements, header)
-
-
-def _dense(elements: ElementReader, header: MatrixHeader) -> Any:
-    numbers = _data(elements, header)
-    if len(numbers) != math.prod(header.shape):
-        raise ValueError(f"{header.name} is {format_shape(header.shape)} and has {len(numbers)} numbers")
-    return numbers.reshape(header.shape, order="F")
-
-
-def _sparse(elements: ElementReader, header: MatrixHeader, allowance: SizeAllowance) -> Any:
-    rows, starts = elements.indices(), elements.indices()
-    allowance.claim_sparse((0, 0), len(rows), header.name)
-    return csc_from_columns(_data(elements, header), rows, starts, shape=header.shape, name=header.name)
-
-
-def _data(elements: ElementReader, header: MatrixHeader) -> Any:
+    """Read a dense or a sparse matrix."""
+    name, kind, shape, _ = header
+    rows = starts = np.zeros(0, np.int64)
+    if kind == _SPARSE:
+        rows, starts = elements.indices(), elements.indices()
+        allowance.claim_sparse((0, 0), len(rows), name)
     numbers = elements.numbers()
     if not elements.is_at_end:
-        raise ValueError(f"something follows the numbers of {header.name}")
-    return numbers
+        raise ValueError(f"something follows the numbers of {name}")
+    if kind == _SPARSE:
+        return csc_from_columns(numbers, rows, starts, shape=shape, name=name)
+    if len(numbers) != math.prod(shape):
+        raise ValueError(f"{name} is {format_shape(shape)} and has {len(numbers)} numbers")
+    return numbers.reshape(shape, order="F")

@@ -103,28 +103,29 @@ def write(
     texts: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Write a file that MATLAB can open; texts become cell arrays."""
-    h5py = _h5py()
+    try:
+        import h5py
+    except ImportError:
+        raise MissingDependencyError(
+            'writing MATLAB 7.3 files, which are HDF5, needs h5py: pip install "ltinet[hdf5]"; or write version 5'
+        ) from None
     with h5py.File(target, "w", userblock_size=_HEADER_SIZE) as file:
         for name, matrix in matrices.items():
             if isinstance(matrix, SparseMatrix):
                 _write_sparse(file.create_group(name), matrix)
-            else:
-                _write_full(file, name, matrix)
+                continue
+            # MATLAB stores the shape of an empty matrix instead of its values, with an attribute.
+            data = matrix.T if matrix.size else np.array(matrix.shape, dtype=np.uint64)
+            dataset = file.create_dataset(name, data=data)
+            dataset.attrs["MATLAB_class"] = np.bytes_("double")
+            if not matrix.size:
+                dataset.attrs["MATLAB_empty"] = np.uint8(1)
         for name, lines in (texts or {}).items():
             _write_cells(file, name, lines, h5py.ref_dtype)
     text = b"MATLAB 7.3 MAT-file, written by ltinet, HDF5 schema 1.00 ."
     head = text.ljust(116) + bytes(8) + b"\x00\x02IM"  # no subsystem; version 2.0; little-endian
     target.seek(0)
     target.write(head)
-
-
-def _write_full(file: Any, name: str, matrix: Matrix) -> None:
-    # MATLAB stores the shape of an empty matrix instead of its values, with an attribute.
-    data = matrix.T if matrix.size else np.array(matrix.shape, dtype=np.uint64)
-    dataset = file.create_dataset(name, data=data)
-    dataset.attrs["MATLAB_class"] = np.bytes_("double")
-    if not matrix.size:
-        dataset.attrs["MATLAB_empty"] = np.uint8(1)
 
 
 def _write_sparse(group: Any, matrix: SparseMatrix) -> None:
@@ -149,16 +150,6 @@ def _write_cells(file: Any, name: str, texts: Sequence[str], reference: Any) -> 
         cell.attrs["MATLAB_int_decode"] = np.int32(2)
         addresses[0, index] = cell.ref
     file.create_dataset(name, data=addresses, dtype=reference).attrs["MATLAB_class"] = np.bytes_("cell")
-
-
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise MissingDependencyError(
-            'writing MATLAB 7.3 files, which are HDF5, needs h5py: pip install "ltinet[hdf5]"; or write version 5'
-        ) from None
-    return h5py
 
 
 def _variables(container: Hdf5File) -> Links:

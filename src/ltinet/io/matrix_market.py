@@ -109,9 +109,8 @@ def parse_matrix(lines: LineReader, allowance: SizeAllowance, *, name: str) -> A
         allowance.claim(shape, name)
     if form.symmetry != "general" and shape[0] != shape[1]:
         raise ValueError(f"it is {form.symmetry}, but {format_shape(shape)}")
-    if (
-        4 if form.is_sparse else 2
-    ) * count > lines.max_remaining + 1:  # digits and line ends; the last line may lack its end
+    min_length = 4 if form.is_sparse else 2  # of an entry: digits and line ends; the last line may lack its end
+    if min_length * count > lines.max_remaining + 1:
         raise ValueError(f"it claims {count} entries, for which the file is too short")
     if not form.is_sparse:
         return _parse_dense(lines, form, shape, count)
@@ -278,23 +277,19 @@ def read_texts(path: Path, name: str) -> list[str]:
 
 def contents(matrices: Mapping[str, Matrix | SparseMatrix]) -> dict[str, bytes]:
     """Return the files of a folder by name; the text restores every bit."""
-    return {f"{name}.mtx": _format_dense(matrix).encode("ascii") for name, matrix in matrices.items()}
+    return {f"{name}.mtx": _format_matrix(matrix).encode("ascii") for name, matrix in matrices.items()}
 
 
-def _format_dense(matrix: Matrix | SparseMatrix) -> str:
+def _format_matrix(matrix: Matrix | SparseMatrix) -> str:
     if isinstance(matrix, SparseMatrix):
-        return _format_sparse(matrix)
+        entries = sparse.coo_array(matrix)
+        head = "%%MatrixMarket matrix coordinate real general\n{} {} {}\n".format(*matrix.shape, entries.nnz)
+        places = zip((entries.row + 1).tolist(), (entries.col + 1).tolist(), entries.data.tolist(), strict=True)
+        return head + "".join(f"{row} {column} {value!r}\n" for row, column, value in places)
     # scipy.io.mmwrite (1.17) does not terminate for a matrix without rows. repr() is the shortest text that restores the
     # number; the format is column-major.
     head = "%%MatrixMarket matrix array real general\n{} {}\n".format(*matrix.shape)
     return head + "".join(f"{entry!r}\n" for entry in matrix.ravel(order="F").tolist())
-
-
-def _format_sparse(matrix: SparseMatrix) -> str:
-    entries = sparse.coo_array(matrix)
-    head = "%%MatrixMarket matrix coordinate real general\n{} {} {}\n".format(*matrix.shape, entries.nnz)
-    places = zip((entries.row + 1).tolist(), (entries.col + 1).tolist(), entries.data.tolist(), strict=True)
-    return head + "".join(f"{row} {column} {value!r}\n" for row, column, value in places)
 
 
 def _read_matrix(path: Path, name: str, allowance: SizeAllowance) -> Any:

@@ -217,9 +217,8 @@ def _parts(name: str, members: Mapping[str, zipfile.ZipInfo]) -> list[zipfile.Zi
 def _read_sparse(
     archive: zipfile.ZipFile, parts: Sequence[zipfile.ZipInfo], name: str, allowance: SizeAllowance
 ) -> Any:
-    data, rows, starts, shape = (
-        _read_array(archive, member, name + part, allowance) for member, part in zip(parts, _SPARSE_PARTS, strict=True)
-    )
+    members = zip(parts, _SPARSE_PARTS, strict=True)
+    data, rows, starts, shape = (_read_array(archive, member, name + part, allowance) for member, part in members)
     for values, part in zip((rows, starts, shape), _SPARSE_PARTS[1:], strict=True):
         if values.dtype.kind not in "iu" or values.ndim != 1:
             raise ValueError(f"{name}{part} is not a list of whole numbers")

@@ -31,6 +31,7 @@ from ltinet.io.system_variables import (
     MATRIX_NAMES,
     NAME_VARIABLES,
     ReadableFormat,
+    SystemFile,
     guess_matrices,
     match_matrices,
     read_settings,
@@ -82,9 +83,9 @@ def read_system(
         file_format = _format_of_existing(path)
         variables = file_format.list_variables(path)
         variable_names = match_matrices(path, variables, names, supplied=given)
-        prefix = struct_prefix(variable_names)
+        file = SystemFile(file_format, path, variables, struct_prefix(variable_names))
         if dt is None:
-            dt = read_time_step(file_format, path, variables, prefix=prefix)
+            dt = read_time_step(file)
         variable_names = {role: name for role, name in variable_names.items() if role not in given}
         values = file_format.read(path, list(variable_names.values()), max_bytes=max_bytes)
         matrices = {role: values[name] for role, name in variable_names.items()}
@@ -95,16 +96,13 @@ def read_system(
     matrices |= given
     for name in ("A", "B", "C"):
         if name not in matrices:
-            guesses = guess_matrices(file_format, path, variables) if name == "A" else {}
+            guesses = guess_matrices(file) if name == "A" else {}
             raise FileFormatError(_missing_matrix_message(path, name, variables, matrices, guesses))
     try:
         system = SystemMatrices(**matrices, dt=dt)
         counts = {"inputs": system.n_inputs, "outputs": system.n_outputs, "states": system.n_states}
-        file_names = read_signal_names(file_format, path, variables, prefix=prefix, counts=counts)
-        settings = read_settings(
-            file_format, path, variables, prefix=prefix, n_inputs=system.n_inputs, n_outputs=system.n_outputs,
-            dt=system.dt,
-        )  # fmt: skip
+        file_names = read_signal_names(file, counts)
+        settings = read_settings(file, n_inputs=system.n_inputs, n_outputs=system.n_outputs, dt=system.dt)
         return system.with_names(system.names.with_defaults(file_names)), settings
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{format_path(path)}: {error}") from None

@@ -10,7 +10,7 @@ data.
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,19 +37,49 @@ class ReadableFormat(Protocol):
         """Return the texts of a variable; raise ValueError if it is not a list of texts."""
 
 
-def read_time_step(
-    file_format: ReadableFormat, path: Path, variables: Collection[str], *, prefix: str = ""
-) -> float | None:
+class SystemFile(NamedTuple):
+    """File with its variables; the prefix is that of the struct of the matrices, or ""."""
+
+    file_format: ReadableFormat
+    path: Path
+    variables: Collection[str]
+    prefix: str = ""
+
+    def present(self, *names: str) -> list[str]:
+        """Return those of `names` that are variables of the file or, with the prefix, fields of the struct."""
+        known = dict.fromkeys((*names, *(self.prefix + name for name in names)))
+        return [name for name in known if name in self.variables]
+
+    def read(self, name: str, *, max_bytes: float = DEFAULT_MAX_BYTES) -> Any:
+        """Read one variable."""
+        return self.file_format.read(self.path, [name], max_bytes=max_bytes)[name]
+
+    def numbers(self, name: str) -> np.ndarray[Any, Any]:
+        """Return the numbers of a variable in one row; an empty array if it is not numeric."""
+        try:
+            values = np.asarray(self.read(name))
+        except (ValueError, KeyError):
+            return np.zeros(0)
+        return values.ravel().astype(np.float64) if values.dtype.kind in "biuf" else np.zeros(0)
+
+    def texts(self, name: str) -> list[str]:
+        """Return the texts of a variable without outer blanks; an empty list if it does not hold texts."""
+        try:
+            return [text.strip() for text in self.file_format.read_texts(self.path, name)]
+        except Exception:  # not texts, or damaged; every format has its own exceptions
+            return []
+
+
+def read_time_step(file: SystemFile) -> float | None:
     """Read the time step of a system in discrete time; None for continuous time, where it is missing, 0 or [].
 
     It is a variable of the file or, with the prefix, of the struct of the matrices. Raises InvalidSystemError if there
     are different time steps, or one that is not a positive number, such as -1 of MATLAB.
     """
     steps: dict[str, float] = {}
-    known = dict.fromkeys((*_TIME_STEP_NAMES, *(prefix + name for name in _TIME_STEP_NAMES)))
-    for name in (name for name in known if name in variables):
+    for name in file.present(*_TIME_STEP_NAMES):
         try:
-            value = np.asarray(file_format.read(path, [name], max_bytes=DEFAULT_MAX_BYTES)[name])
+            value = np.asarray(file.read(name))
         except ValueError as error:
             value = np.array(error_text(error))
         if value.dtype.kind in "biufc" and not np.any(value):
@@ -58,14 +88,14 @@ def read_time_step(
         if not 0.0 < step < np.inf:
             text = f"{value.item():g}" if value.dtype.kind in "biuf" and value.size == 1 else sanitize(value)
             raise InvalidSystemError(
-                f"{format_path(path)} has the invalid time step {name} = {text}; pass load_system(path, dt=0.1), "
+                f"{format_path(file.path)} has the invalid time step {name} = {text}; pass load_system(path, dt=0.1), "
                 f"or dt=0 if the model is in continuous time"
             )
         steps[name] = step
     if len(set(steps.values())) > 1:
         text = ", ".join(f"{name} = {step:g}" for name, step in steps.items())
         raise InvalidSystemError(
-            f"{format_path(path)} has several time steps ({text}); select one: load_system(path, dt=0.1), or dt=0 for "
+            f"{format_path(file.path)} has several time steps ({text}); select one: load_system(path, dt=0.1), or dt=0 for "
             "continuous time"
         )
     return next(iter(steps.values()), None)
@@ -99,12 +129,12 @@ def struct_prefix(variable_names: Mapping[str, str]) -> str:
     return owner + dot
 
 
-def guess_matrices(file_format: ReadableFormat, path: Path, variables: Collection[str]) -> dict[str, str]:
+def guess_matrices(file: SystemFile) -> dict[str, str]:
     """Guess A, B and C by their shapes if the file has exactly one square matrix; otherwise return nothing."""
     shapes: dict[str, tuple[int, ...]] = {}
-    for name in list(variables)[:_MAX_INSPECTED]:
+    for name in list(file.variables)[:_MAX_INSPECTED]:
         with suppress(Exception):  # not numeric, too large or damaged; every format has its own exceptions
-            shapes[name] = shape_of(file_format.read(path, [name], max_bytes=_MAX_INSPECTED_BYTES)[name], name)
+            shapes[name] = shape_of(file.read(name, max_bytes=_MAX_INSPECTED_BYTES), name)
     square = [name for name, shape in shapes.items() if len(shape) == 2 and shape[0] == shape[1] > 1]
     if len(square) != 1:
         return {}
@@ -164,43 +194,34 @@ _ALTERNATIVE_NAMES = {"inputs": "input_names", "outputs": "output_names", "state
 _UNIT_VARIABLES = {"inputs": "InputUnit", "outputs": "OutputUnit", "states": "StateUnit"}
 
 
-def read_signal_names(
-    file_format: ReadableFormat, path: Path, variables: Collection[str], *, prefix: str, counts: Mapping[str, int]
-) -> SignalNames:
+def read_signal_names(file: SystemFile, counts: Mapping[str, int]) -> SignalNames:
     """Read the names of inputs, outputs and states: variables of the file or, with the prefix, of a struct.
 
     Names that are missing, not valid, or of the wrong number are ignored.
     """
     signal_names = {}
     for kind, count in counts.items():
-        names = _read_matching_texts(
-            file_format, path, variables, (prefix + NAME_VARIABLES[kind], prefix + _ALTERNATIVE_NAMES[kind]), count
-        )
-        if names is None or not any(name.strip() for name in names):  # MATLAB stores empty texts for default names
+        names = _read_matching_texts(file, (NAME_VARIABLES[kind], _ALTERNATIVE_NAMES[kind]), count)
+        if not any(names):  # MATLAB stores empty texts for default names
             continue
-        units = _read_matching_texts(file_format, path, variables, (prefix + _UNIT_VARIABLES[kind],), count)
+        units = _read_matching_texts(file, (_UNIT_VARIABLES[kind],), count)
         with suppress(InvalidSystemError):  # control characters, or a text of many lines
             signal_names[kind] = _complete_names(names, units, kind)
     return SignalNames(**signal_names)
 
 
-def _read_matching_texts(
-    file_format: ReadableFormat, path: Path, variables: Collection[str], known: Collection[str], count: int
-) -> list[str] | None:
-    for name in (name for name in known if name in variables):
-        with suppress(Exception):  # not texts, or damaged; every format has its own exceptions
-            texts = file_format.read_texts(path, name)
-            if len(texts) == count:
-                return texts
-    return None
+def _read_matching_texts(file: SystemFile, known: Collection[str], count: int) -> list[str]:
+    """Return the first of the known lists of texts that has `count` of them, or an empty list."""
+    lists = (file.texts(file.prefix + name) for name in known if file.prefix + name in file.variables)
+    return next((texts for texts in lists if len(texts) == count), [])
 
 
-def _complete_names(names: list[str], units: list[str] | None, kind: str) -> Names:
+def _complete_names(names: list[str], units: list[str], kind: str) -> Names:
     """Append units, number signals without names, and make equal names unique by a number, as MATLAB does."""
     numbered = names_or_defaults(None, kind, len(names))
-    full = [name.strip() or default for name, default in zip(names, numbered, strict=True)]
-    if units is not None:
-        full = [f"{name} ({unit.strip()})" if unit.strip() else name for name, unit in zip(full, units, strict=True)]
+    full = [name or default for name, default in zip(names, numbered, strict=True)]
+    if units:
+        full = [f"{name} ({unit})" if unit else name for name, unit in zip(full, units, strict=True)]
     unique = tuple(
         f"{name}({full[:index].count(name) + 1})" if full.count(name) > 1 else name for index, name in enumerate(full)
     )
@@ -238,60 +259,31 @@ def settings_variables(
     return numbers, texts
 
 
-def read_settings(
-    file_format: ReadableFormat,
-    path: Path,
-    variables: Collection[str],
-    *,
-    prefix: str,
-    n_inputs: int,
-    n_outputs: int,
-    dt: float | None,
-) -> SignalSettings:
+def read_settings(file: SystemFile, *, n_inputs: int, n_outputs: int, dt: float | None) -> SignalSettings:
     """Read settings: variables of the file or, with the prefix, of the struct of the matrices.
 
     Raises InvalidSystemError if they do not fit the system, or if the file has internal delays, which are not
     supported.
     """
-    for name in _present_variables(_UNSUPPORTED_DELAYS, variables, prefix):
-        if np.any(_read_values(file_format, path, name)):
+    for name in file.present(*_UNSUPPORTED_DELAYS):
+        if np.any(file.numbers(name)):
             raise InvalidSystemError(
-                f"{format_path(path)} has {name}, delays between single inputs and outputs or inside the model, which "
+                f"{format_path(file.path)} has {name}, delays between single inputs and outputs or inside the model, which "
                 "ltinet does not support; approximate them first, as with pade() in MATLAB"
             )
     settings: dict[str, Any] = {}
     for setting, variable in _NUMERIC_SETTINGS.items():
-        for name in _present_variables((variable,), variables, prefix):
-            values = _read_values(file_format, path, name)
+        for name in file.present(variable):
+            values = file.numbers(name)
             if values.size and np.any(values):
                 scale = dt if dt is not None and setting.endswith("delay") else 1.0  # delays are stored in samples
                 settings[setting] = (values * scale).tolist()
     if "sample_time" in settings:
         settings["sample_time"] = settings["sample_time"][0]
-    for name in _present_variables((_HOLD_VARIABLE,), variables, prefix):
-        holds = {_HOLDS[text] for text in _read_stripped_texts(file_format, path, name) if text in _HOLDS}
+    for name in file.present(_HOLD_VARIABLE):
+        holds = {_HOLDS[text] for text in file.texts(name) if text in _HOLDS}
         if len(holds) == 1:
             settings["hold"] = holds.pop()
-    for name in _present_variables((_NOTES_VARIABLE,), variables, prefix):
-        settings["notes"] = [text for text in _read_stripped_texts(file_format, path, name) if text.isprintable()]
+    for name in file.present(_NOTES_VARIABLE):
+        settings["notes"] = [text for text in file.texts(name) if text.isprintable()]
     return SignalSettings.of(n_inputs=n_inputs, n_outputs=n_outputs, **settings)
-
-
-def _present_variables(names: Collection[str], variables: Collection[str], prefix: str) -> list[str]:
-    return [name for name in dict.fromkeys((*names, *(prefix + name for name in names))) if name in variables]
-
-
-def _read_values(file_format: ReadableFormat, path: Path, name: str) -> np.ndarray[Any, Any]:
-    """Return the numbers of a variable in one row; an empty array if it is not numeric."""
-    try:
-        values = np.asarray(file_format.read(path, [name], max_bytes=DEFAULT_MAX_BYTES)[name])
-    except (ValueError, KeyError):
-        return np.zeros(0)
-    return values.ravel().astype(np.float64) if values.dtype.kind in "biuf" else np.zeros(0)
-
-
-def _read_stripped_texts(file_format: ReadableFormat, path: Path, name: str) -> list[str]:
-    try:
-        return [text.strip() for text in file_format.read_texts(path, name)]
-    except Exception:  # not texts, or damaged; every format has its own exceptions
-        return []

@@ -5,17 +5,9 @@ from ltinet.torch.api import require_torch
 require_torch()  # without PyTorch its error says what to do
 
 from ltinet.nn.feedback import Feedback  # noqa: E402
-from ltinet.nn.fitting import (  # noqa: E402
-    History,
-    fit,
-)
+from ltinet.nn.fitting import History, fit  # noqa: E402
 from ltinet.nn.initialization import from_identified, initial_state  # noqa: E402
-from ltinet.nn.maps import (  # noqa: E402
-    MLP,
-    Monotone,
-    Polynomial,
-    Spline,
-)
+from ltinet.nn.maps import MLP, Monotone, Polynomial, Spline  # noqa: E402
 from ltinet.nn.onnx_export import export_onnx  # noqa: E402
 from ltinet.nn.serialization import load, save  # noqa: E402
 from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein  # noqa: E402

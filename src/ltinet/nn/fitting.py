@@ -337,10 +337,8 @@ class _FitRun:
             last_loss = loss
         self.model.load_state_dict(self.best_state)
         notes = (f"{self.n_rejected} steps were rejected because the model overflowed",) if self.n_rejected else ()
-        validation = None if self.held_out is None else np.array(self.errors[1])
-        return History(
-            method, np.array(self.steps), np.array(self.errors[0]), validation, self.best_step, stopped, notes
-        )
+        train, validation = np.array(self.errors[0]), None if self.held_out is None else np.array(self.errors[1])
+        return History(method, np.array(self.steps), train, validation, self.best_step, stopped, notes)
 
     def _take_step(self, records: list[TrainingRecord]) -> float:
         """Take a step and return the loss before it; reject the step if the model overflows."""
@@ -412,13 +410,11 @@ class _FitRun:
         for name, start in self.penalty.start.items():
             start.copy_(tensors[f"began.{name}"])
         self.generator.set_state(tensors["draw"].to(torch.uint8))
-        like = self.optimizer.state()
-        self.optimizer.restore(
-            {
-                name: values.squeeze() if name in like and like[name].dim() == 0 else values
-                for name, values in _with_prefix(tensors, "method.").items()
-            }
-        )
+        state = _with_prefix(tensors, "method.")
+        for name, current in self.optimizer.state().items():
+            if name in state and current.dim() == 0:
+                state[name] = state[name].squeeze()
+        self.optimizer.restore(state)
 
 
 def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ singular values stay at rest.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -123,11 +124,15 @@ def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
     networks = [underlying_network(part) for part in (model.parts if isinstance(model, Stack) else [model])]
     n_states = sum(network.n_states for network in networks if network is not None)
     z = torch.zeros(n_states, dtype=u.dtype, device=u.device)
+
+    def residuals(states: Tensor) -> Tensor:
+        return (model(u, x0=_user_states(model, networks, states)) - y).flatten()
+
     for _ in range(_MAX_STEPS):
-        error, J = _error_jacobian(model, networks, u, y, z)
+        error, J = _value_and_jacobian(residuals, z)
         step = torch.linalg.pinv(J, rtol=_SINGULAR_VALUE_CUTOFF) @ error
         candidates = [z - fraction * step for fraction in _STEP_FRACTIONS]
-        errors = [_mean_square_error(model, networks, u, y, candidate) for candidate in candidates]
+        errors = [_mean_square(residuals, candidate) for candidate in candidates]
         best = min(range(len(candidates)), key=lambda index: errors[index])
         if not errors[best] < float(error.square().mean()):
             break
@@ -152,38 +157,27 @@ def _require_matching_record(model: nn.Module, u: Tensor, y: Tensor) -> None:
 def _user_states(model: nn.Module, networks: list[LinearNetwork[Any] | None], z: Tensor) -> Any:
     """Convert the states of all networks, in their own coordinates, to the x0 of the model."""
     sizes = [0 if network is None else network.n_states for network in networks]
-    states = [
-        None if network is None else part @ network.to_user.mT
-        for network, part in zip(networks, z.split(sizes), strict=True)
-    ]
+    parts = zip(networks, z.split(sizes), strict=True)
+    states = [None if network is None else part @ network.to_user.mT for network, part in parts]
     return tuple(states) if isinstance(model, Stack) else states[0]
 
 
-def _outputs(model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Tensor, z: Tensor) -> Tensor:
-    with torch.no_grad():
-        y: Tensor = model(u, x0=_user_states(model, networks, z))
-        return y
-
-
-def _mean_square_error(
-    model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Tensor, y: Tensor, z: Tensor
-) -> float:
-    """Return the mean square error, infinity where the states of the model overflow."""
+def _mean_square(residuals: Callable[[Tensor], Tensor], z: Tensor) -> float:
+    """Return the mean square of the residuals, infinity where the states of the model overflow."""
     try:
-        return float((_outputs(model, networks, u, z) - y).square().mean())
+        with torch.no_grad():
+            return float(residuals(z).square().mean())
     except SimulationError:
         return math.inf
 
 
-def _error_jacobian(
-    model: nn.Module, networks: list[LinearNetwork[Any] | None], u: Tensor, y: Tensor, z: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the errors `(T p,)` and their Jacobian with respect to z, column by column by forward derivatives."""
-    error = (_outputs(model, networks, u, z) - y).flatten()
+def _value_and_jacobian(residuals: Callable[[Tensor], Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the residuals `(T p,)` and their Jacobian with respect to z, column by column by forward derivatives."""
+    with torch.no_grad():
+        value = residuals(z)
     columns = []
     for direction in torch.eye(len(z), dtype=z.dtype, device=z.device):
         with forward_ad.dual_level():
-            outputs = model(u, x0=_user_states(model, networks, forward_ad.make_dual(z, direction)))
-            tangent = forward_ad.unpack_dual(outputs).tangent
-            columns.append(torch.zeros_like(error) if tangent is None else tangent.detach().flatten())
-    return error, torch.stack(columns, 1)
+            tangent = forward_ad.unpack_dual(residuals(forward_ad.make_dual(z, direction))).tangent
+            columns.append(torch.zeros_like(value) if tangent is None else tangent.detach())
+    return value, torch.stack(columns, 1)

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from ltinet._util.floating_point import Array
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
-from ltinet.export.manifest import Export
+from ltinet.export.manifest import Export, with_warnings
 from ltinet.export.onnx.export import MapPart, NetworkPart, write_onnx, write_stack
 from ltinet.export.onnx.static_maps import MapNodes, MonotoneMap, PolynomialMap, SplineMap, TanhMap
-from ltinet.export.step_model import Precision, issue_warnings, validate_settings
+from ltinet.export.step_model import Precision, validate_settings
 from ltinet.nn.feedback import Feedback
 from ltinet.nn.maps import MLP, Monotone, Polynomial, Spline
 from ltinet.nn.serialization import model_checksum
@@ -26,7 +25,7 @@ from ltinet.nn.triangular import Triangular
 from ltinet.simulation.context import NetworkParts, SimulationContext
 from ltinet.systems.signal_settings import NO_SETTINGS
 from ltinet.torch.delayed_network import DelayedNetwork
-from ltinet.torch.linear_network import LinearNetwork, rebuild_network
+from ltinet.torch.linear_network import LinearNetwork, rebuild_network, to_array
 
 # Limit of cond(T) up to which blocks are split further: single precision then loses one digit at most.
 _MAX_SPLIT_CONDITION = 10.0
@@ -87,8 +86,7 @@ def export_onnx(
         export = write_onnx(parts[0].context, path, settings=parts[0].settings, engine=parts[0].engine)
     else:
         export = write_stack(parts, path, dtype=dtype, checksum=model_checksum(model))
-    issue_warnings(export.notes)
-    return export
+    return with_warnings(export)
 
 
 def _export_parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | MapPart]:
@@ -117,38 +115,30 @@ def _export_parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPa
 
 
 def _map_part(model: nn.Module) -> MapPart:
-    if isinstance(model, Feedback):
-        raise InvalidNetworkError(
-            "a Feedback solves an equation at every sample, for which ONNX has no node; export a model without "
-            "feedback, or its linear part: model.to_network().export_onnx(path, dt)"
-        )
-    if isinstance(model, Triangular):
-        raise InvalidNetworkError(
-            "a Triangular has no graph in ONNX; export its linear part: model.to_network().export_onnx(path, dt)"
-        )
-    kind = type(model)
-    if kind not in _MAP_TYPES:
-        raise InvalidNetworkError(
-            f"a {kind.__name__} cannot be exported to ONNX; give networks and "
-            f"{', '.join(known.__name__ for known in _MAP_TYPES)}"
-        )
-    return MapPart(kind.__name__, _map_nodes(model), model.n_inputs, model.n_outputs)
-
-
-_MAP_TYPES = (Polynomial, Spline, MLP, Monotone)
-
-
-def _map_nodes(model: Any) -> MapNodes:
-    if isinstance(model, Polynomial):
-        return PolynomialMap(_to_array(model.weights), model.scale)
-    if isinstance(model, Spline):
-        return SplineMap(_to_array(model.slope), _to_array(model.weights), model.low, model.high)
-    if isinstance(model, MLP):
-        return TanhMap(*(_to_array(weights) for weights in (model.line, model.W, model.b, model.V)))
-    at_zero = (model.hat_integrals(model.offset.new_zeros(model.n_inputs)) * model.slopes).sum(-1)
-    low, high = np.array(model.low), np.array(model.high)
-    return MonotoneMap(_to_array(model.offset - at_zero), _to_array(model.slopes), low, high)
-
-
-def _to_array(tensor: Tensor) -> Array:
-    return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
+    nodes: MapNodes
+    match model:
+        case Feedback():
+            raise InvalidNetworkError(
+                "a Feedback solves an equation at every sample, for which ONNX has no node; export a model without "
+                "feedback, or its linear part: model.to_network().export_onnx(path, dt)"
+            )
+        case Triangular():
+            raise InvalidNetworkError(
+                "a Triangular has no graph in ONNX; export its linear part: model.to_network().export_onnx(path, dt)"
+            )
+        case Polynomial():
+            nodes = PolynomialMap(to_array(model.weights), model.scale)
+        case Spline():
+            nodes = SplineMap(to_array(model.slope), to_array(model.weights), model.low, model.high)
+        case MLP():
+            nodes = TanhMap(*(to_array(weights) for weights in (model.line, model.W, model.b, model.V)))
+        case Monotone():
+            at_zero = (model.hat_integrals(model.offset.new_zeros(model.n_inputs)) * model.slopes).sum(-1)
+            low, high = np.array(model.low), np.array(model.high)
+            nodes = MonotoneMap(to_array(model.offset - at_zero), to_array(model.slopes), low, high)
+        case _:
+            raise InvalidNetworkError(
+                f"a {type(model).__name__} cannot be exported to ONNX; give networks and Polynomial, Spline, MLP, "
+                "Monotone"
+            )
+    return MapPart(type(model).__name__, nodes, model.n_inputs, model.n_outputs)

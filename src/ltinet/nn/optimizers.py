@@ -189,9 +189,8 @@ class LevenbergMarquardtOptimizer:
         def column(direction: Tensor) -> Tensor:
             rewind()
             pieces = zip(parameters.items(), direction.split(sizes), strict=True)
-            tangent: Tensor = jvp(
-                residuals, (parameters,), ({name: piece.view_as(values) for (name, values), piece in pieces},)
-            )[1]
+            directions = {name: piece.view_as(values) for (name, values), piece in pieces}
+            tangent: Tensor = jvp(residuals, (parameters,), (directions,))[1]
             return tangent
 
         identity = torch.eye(sum(sizes), dtype=value.dtype, device=value.device)

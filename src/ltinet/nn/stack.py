@@ -118,12 +118,11 @@ class Stack(nn.Module):
         initial_states = self._per_part(x0, "x0")
         signal, end_states = self._validated(u, "(…, T, {})"), []
         for number, (part, part_state, part_x0) in enumerate(zip(self.parts, states, initial_states, strict=True)):
-            end = None
             if has_states(part):
-                signal = part(signal, state=part_state, x0=part_x0, return_state=return_state)
-                signal, end = signal if return_state else (signal, None)
+                result = part(signal, state=part_state, x0=part_x0, return_state=return_state)
+                signal, end = result if return_state else (result, None)
             else:
-                signal = part(signal)
+                signal, end = part(signal), None
             self._require_finite(signal, number)
             end_states.append(end)
         return (signal, tuple(end_states)) if return_state else signal
@@ -160,9 +159,8 @@ class Stack(nn.Module):
         dict
             `DynamicNetwork` or map by name: part0, part1, ….
         """
-        return {
-            f"part{number}": part.to_network() if has_states(part) else part for number, part in enumerate(self.parts)
-        }
+        parts = enumerate(self.parts)
+        return {f"part{number}": part.to_network() if has_states(part) else part for number, part in parts}
 
     def _validated(self, u: Tensor, axes: str) -> Tensor:
         """Validate the input where the first part is a map, which does not; networks validate it themselves."""

@@ -88,9 +88,7 @@ def draw_windows(
         span = slice(start, start + length)
         windows.append(TrainingRecord(u[row : row + 1, span], y[row : row + 1, span]))
     if len({window.u.shape for window in windows}) == 1:
-        return [
-            TrainingRecord(torch.cat([window.u for window in windows]), torch.cat([window.y for window in windows]))
-        ]
+        return [TrainingRecord(*(torch.cat(parts) for parts in zip(*windows, strict=True)))]
     return windows
 
 

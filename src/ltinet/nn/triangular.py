@@ -121,10 +121,8 @@ def validate_neuron_groups(groups: list[NeuronGroup], system: TensorSystem) -> N
         layers, k = group.states.shape
         n_neurons = group.neurons.shape[1]
         shapes = (group.basis.shape, group.inverse.shape, group.block_indices.shape, group.neurons.shape)
-        if (
-            shapes != ((layers, k, k), (layers, k, k), (layers,), (layers, n_neurons))
-            or not n_neurons <= k <= 2 * n_neurons
-        ):
+        expected = ((layers, k, k), (layers, k, k), (layers,), (layers, n_neurons))
+        if shapes != expected or not n_neurons <= k <= 2 * n_neurons:
             raise ValueError("sizes of layers do not match")
         if not bool(torch.isfinite(group.basis).all() & torch.isfinite(group.inverse).all()):
             raise ValueError("layers have states that are not finite")
@@ -165,9 +163,8 @@ def _layer_inputs(A: Tensor, B: Tensor, group: NeuronGroup) -> NeuronInputs:
     rows = torch.cat([A[..., :n_reals, :], A_xi @ A + c * A_xi], -2) * is_later.to(A)
     direct = torch.cat([B[..., :n_reals, :], A_xi @ B + c * B[..., pairs, :]], -2)
     unit = torch.eye(k, dtype=A.dtype, device=A.device)
-    force_weights = torch.linalg.solve_triangular(
-        A[..., pairs, :][..., eta], torch.eye(len(eta)).to(A).expand(len(A), -1, -1), upper=True
-    )
+    identity = torch.eye(len(eta)).to(A).expand(len(A), -1, -1)
+    force_weights = torch.linalg.solve_triangular(A[..., pairs, :][..., eta], identity, upper=True)
     forces = torch.cat([unit[:, :n_reals].expand(len(A), -1, -1), unit[:, eta] @ force_weights], -1)
     return NeuronInputs(rows @ group.basis, direct, group.inverse @ forces)
 

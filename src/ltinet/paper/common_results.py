@@ -13,7 +13,7 @@ import numpy as np
 
 import ltinet
 from ltinet._util.floating_point import EPS
-from ltinet.paper.comparison import NOT_PRINTED, ComparedNumber
+from ltinet.paper.comparison import NOT_PRINTED, ComparedNumber, compare
 from ltinet.paper.forward_passes import SAMPLE_TIMES, ForwardPass, ForwardPasses
 from ltinet.paper.report import FigureRecipe
 from ltinet.plotting import (
@@ -46,8 +46,7 @@ def accuracy_numbers(
     solved = passes.algorithm_3.n_layers_solved, passes.algorithm_a1.n_layers_solved
     gain = "orders of magnitude by which Algorithm A.1 is better than Algorithm 3"
 
-    def number(name: str, meaning: str, here: float, **options: Any) -> ComparedNumber:
-        return ComparedNumber(f"{example}.{name}", meaning, here=here, **options)
+    number = partial(compare, example)
 
     def ratio(name: str, label: str, run: ForwardPass) -> ComparedNumber:
         meaning = f"{label}: bound of the largest error over that error"
@@ -57,28 +56,18 @@ def accuracy_numbers(
         return number(f"bound_over_error_{name}", meaning, ratio_to_error, **limits)
 
     return (
-        number(
-            "exact_against_lsim", "exact engine against lsim, relative to the largest output",
-            passes.exact_against_lsim, high=LSIM_AGREEMENT,
-        ),
-        number(
-            "error_algorithm_3", f"Algorithm 3 as in the paper, across the knots of the input: {error}",
-            passes.algorithm_3.error,
-        ),
-        number(
-            "error_algorithm_3_from_knot_to_knot", f"Algorithm 3, restarted at the knots: {error}",
-            passes.algorithm_3_from_knot_to_knot.error,
-        ),
+        number("exact_against_lsim", "exact engine against lsim, relative to the largest output",
+               passes.exact_against_lsim, high=LSIM_AGREEMENT),
+        number("error_algorithm_3", f"Algorithm 3 as in the paper, across the knots of the input: {error}",
+               passes.algorithm_3.error),
+        number("error_algorithm_3_from_knot_to_knot", f"Algorithm 3, restarted at the knots: {error}",
+               passes.algorithm_3_from_knot_to_knot.error),
         number("error_algorithm_a1", f"Algorithm A.1: {error}", passes.algorithm_a1.error),
-        number(
-            "orders_gained", f"{gain} as in the paper",
-            passes.orders_gained, paper=orders, low=within[0], high=within[1],
-            note="" if solved[0] == solved[1] else f"Of {solved[0]} layers in Algorithm 3 and {solved[1]} in A.1.",
-        ),
-        number(
-            "orders_gained_by_intervals", f"{gain} restarted at the knots", passes.orders_gained_by_intervals,
-            note="The gain of short intervals alone; the rest of the gain comes from restarting at the knots.",
-        ),
+        number("orders_gained", f"{gain} as in the paper", passes.orders_gained,
+               paper=orders, low=within[0], high=within[1],
+               note="" if solved[0] == solved[1] else f"Of {solved[0]} layers in Algorithm 3 and {solved[1]} in A.1."),
+        number("orders_gained_by_intervals", f"{gain} restarted at the knots", passes.orders_gained_by_intervals,
+               note="The gain of short intervals alone; the rest of the gain comes from restarting at the knots."),
         ratio("algorithm_3", "Algorithm 3 as in the paper", passes.algorithm_3),
         ratio("algorithm_a1", "Algorithm A.1", passes.algorithm_a1),
     )  # fmt: skip

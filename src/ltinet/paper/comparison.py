@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib import resources
+from typing import Any
 
 
 class Verdict(StrEnum):
@@ -88,9 +89,14 @@ class ComparedNumber:
         return f"≤ {format_number(self.high)}" if self.high < math.inf else ""
 
 
-def compare_exactly(key: str, meaning: str, *, here: float, paper: float, note: str = "") -> ComparedNumber:
+def compare(example: str, name: str, meaning: str, here: float, **limits: Any) -> ComparedNumber:
+    """Return a number of an example; `limits` are the other fields of `ComparedNumber`."""
+    return ComparedNumber(f"{example}.{name}", meaning, here, **limits)
+
+
+def compare_exactly(example: str, name: str, meaning: str, here: float, paper: float) -> ComparedNumber:
     """Return a count, which is reproduced if it is equal."""
-    return ComparedNumber(key, meaning, here=here, paper=paper, low=paper, high=paper, note=note)
+    return compare(example, name, meaning, here, paper=paper, low=paper, high=paper)
 
 
 def format_number(value: float) -> str:

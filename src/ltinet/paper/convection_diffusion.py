@@ -5,6 +5,7 @@ only the input moves. Diffusivity 1.4, drift 0.6 along x. The input is that of E
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ltinet.paper.common_results import (
     snapshots_figure,
     spectrum_figure,
 )
-from ltinet.paper.comparison import ComparedNumber, compare_exactly
+from ltinet.paper.comparison import ComparedNumber, compare, compare_exactly
 from ltinet.paper.forward_passes import (
     ForwardPasses,
     SolverEffort,
@@ -97,35 +98,28 @@ def _numbers(result: ConvectionDiffusion) -> tuple[ComparedNumber, ...]:
     net = result.net
     means = result.passes.algorithm_3.mean_evaluations
     others = {layer.n_neurons for layer in net.layers[1:]}
+    number, count = partial(compare, EXAMPLE_NAME), partial(compare_exactly, EXAMPLE_NAME)
+    relative_error = result.passes.algorithm_3.error / float(np.max(np.abs(result.passes.exact)))
     return (
-        compare_exactly(f"{EXAMPLE_NAME}.states", "states", here=net.n_states, paper=400),
-        compare_exactly(f"{EXAMPLE_NAME}.zeros", "eigenvalues zero", here=result.n_zeros, paper=40),
-        compare_exactly(f"{EXAMPLE_NAME}.reals", "other real eigenvalues", here=result.n_reals, paper=36),
-        compare_exactly(f"{EXAMPLE_NAME}.pairs", "pairs of complex eigenvalues", here=result.n_pairs, paper=162),
-        compare_exactly(f"{EXAMPLE_NAME}.layers", "horizontal layers", here=net.n_layers, paper=199),
-        compare_exactly(f"{EXAMPLE_NAME}.first_layer", "neurons of the first layer", here=net.layers[0].n_neurons, paper=40),
-        compare_exactly(f"{EXAMPLE_NAME}.other_layers", "most neurons in any other layer", here=max(others), paper=1),
-        compare_exactly(f"{EXAMPLE_NAME}.second_order_neurons", "second-order neurons", here=net.n_second_order, paper=162),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.condition", "condition number of T", here=result.condition, paper=7.42,
-            low=1.0, high=6.17, lower_is_better=True,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.condition_of_one_more", "condition number of 200 layers",
-            here=result.condition_of_one_more_layer, paper="“unrealistic”",
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.evaluations_ratio", "function evaluations per neuron: layer with most over layer with least",
-            here=max(means) / min(means), paper="“high variation”", low=1.5,
-            note="Averages over the neurons of a layer, Algorithm 3 as in the paper.",
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.relative_error_algorithm_3", "Algorithm 3 as in the paper: largest error over largest output",
-            here=result.passes.algorithm_3.error / float(np.max(np.abs(result.passes.exact))),
-            paper="“machine precision”", high=LSIM_AGREEMENT,
-            note="A solver with a tolerance of 10⁻¹⁰ that crosses knots does not reach machine precision; the exact "
-            "engine does.",
-        ),
+        count("states", "states", net.n_states, paper=400),
+        count("zeros", "eigenvalues zero", result.n_zeros, paper=40),
+        count("reals", "other real eigenvalues", result.n_reals, paper=36),
+        count("pairs", "pairs of complex eigenvalues", result.n_pairs, paper=162),
+        count("layers", "horizontal layers", net.n_layers, paper=199),
+        count("first_layer", "neurons of the first layer", net.layers[0].n_neurons, paper=40),
+        count("other_layers", "most neurons in any other layer", max(others), paper=1),
+        count("second_order_neurons", "second-order neurons", net.n_second_order, paper=162),
+        number("condition", "condition number of T", result.condition, paper=7.42,
+               low=1.0, high=6.17, lower_is_better=True),
+        number("condition_of_one_more", "condition number of 200 layers", result.condition_of_one_more_layer,
+               paper="“unrealistic”"),
+        number("evaluations_ratio", "function evaluations per neuron: layer with most over layer with least",
+               max(means) / min(means), paper="“high variation”", low=1.5,
+               note="Averages over the neurons of a layer, Algorithm 3 as in the paper."),
+        number("relative_error_algorithm_3", "Algorithm 3 as in the paper: largest error over largest output",
+               relative_error, paper="“machine precision”", high=LSIM_AGREEMENT,
+               note="A solver with a tolerance of 10⁻¹⁰ that crosses knots does not reach machine precision; the exact "
+               "engine does."),
         *accuracy_numbers(result.passes, example=EXAMPLE_NAME),
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from ltinet.paper.common_results import (
     snapshots_figure,
     spectrum_figure,
 )
-from ltinet.paper.comparison import ComparedNumber, compare_exactly
+from ltinet.paper.comparison import ComparedNumber, compare, compare_exactly
 from ltinet.paper.forward_passes import (
     ForwardPasses,
     SolverEffort,
@@ -109,65 +109,45 @@ def report_section(result: Diffusion) -> ReportSection:
 def _architecture_numbers(result: Diffusion) -> tuple[ComparedNumber, ...]:
     net, values = result.net, result.eigenvalues
     rounding = 10 * len(values) * float(np.finfo(np.float64).eps) * 25.6  # of an eigenvalue of a symmetric matrix
+    number, count = partial(compare, EXAMPLE_NAME), partial(compare_exactly, EXAMPLE_NAME)
     return (
-        compare_exactly(f"{EXAMPLE_NAME}.states", "states", here=net.n_states, paper=400),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.eigenvalue_largest", "largest eigenvalue",
-            here=float(values.max()), paper=0.0, low=-rounding, high=rounding,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.eigenvalue_smallest", "smallest eigenvalue",
-            here=float(values.min()), paper=-25.6, low=-25.6 - rounding, high=-25.6 + rounding,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.eigenvalues_distinct", "distinct eigenvalues",
-            here=result.n_distinct, low=61, high=61,
-            note="The paper asks for 400 clusters; but 11 values of sin²(πk/20) give 66 sums of two, of which six are "
-            "equal to 1.",
-        ),
-        compare_exactly(f"{EXAMPLE_NAME}.layers", "horizontal layers", here=net.n_layers, paper=400),
-        compare_exactly(f"{EXAMPLE_NAME}.first_order_neurons", "first-order neurons", here=net.n_first_order, paper=400),
-        compare_exactly(f"{EXAMPLE_NAME}.connections", "connections between neurons", here=net.n_connections, paper=0),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.condition", "condition number of T", here=result.condition, paper="unitary",
-            low=1.0, high=1.0 + net.n_states * float(np.finfo(np.float64).eps),
-        ),
+        count("states", "states", net.n_states, paper=400),
+        number("eigenvalue_largest", "largest eigenvalue", float(values.max()), paper=0.0, low=-rounding, high=rounding),
+        number("eigenvalue_smallest", "smallest eigenvalue", float(values.min()),
+               paper=-25.6, low=-25.6 - rounding, high=-25.6 + rounding),
+        number("eigenvalues_distinct", "distinct eigenvalues", result.n_distinct, low=61, high=61,
+               note="The paper asks for 400 clusters; but 11 values of sin²(πk/20) give 66 sums of two, of which six "
+               "are equal to 1."),
+        count("layers", "horizontal layers", net.n_layers, paper=400),
+        count("first_order_neurons", "first-order neurons", net.n_first_order, paper=400),
+        count("connections", "connections between neurons", net.n_connections, paper=0),
+        number("condition", "condition number of T", result.condition, paper="unitary",
+               low=1.0, high=1.0 + net.n_states * float(np.finfo(np.float64).eps)),
     )  # fmt: skip
 
 
 def _evaluation_numbers(result: Diffusion) -> tuple[ComparedNumber, ...]:
     crossing, restarting = result.passes.algorithm_3, result.passes.algorithm_3_from_knot_to_knot
+    number = partial(compare, EXAMPLE_NAME)
     return (
-        _evaluation_count(
-            f"{EXAMPLE_NAME}.evaluations_full", "function evaluations of the full system",
-            here=result.evaluations_full, paper=1739,
-        ),
-        _evaluation_count(
-            f"{EXAMPLE_NAME}.evaluations_most", "function evaluations of the neuron that needs most",
-            here=crossing.most_evaluations, paper=1718,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.evaluations_least", "function evaluations of the neuron that needs least",
-            here=crossing.least_evaluations, paper="“vary a lot”", high=crossing.most_evaluations / 2,
-            note="Less than half of the most counts as much variation.",
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.evaluations_full_from_knot_to_knot", "full system, restarted at the knots",
-            here=result.evaluations_full_from_knot_to_knot,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.evaluations_most_from_knot_to_knot", "neuron that needs most, restarted at the knots",
-            here=restarting.most_evaluations,
-        ),
+        _evaluation_count("evaluations_full", "function evaluations of the full system",
+                          result.evaluations_full, paper=1739),
+        _evaluation_count("evaluations_most", "function evaluations of the neuron that needs most",
+                          crossing.most_evaluations, paper=1718),
+        number("evaluations_least", "function evaluations of the neuron that needs least", crossing.least_evaluations,
+               paper="“vary a lot”", high=crossing.most_evaluations / 2,
+               note="Less than half of the most counts as much variation."),
+        number("evaluations_full_from_knot_to_knot", "full system, restarted at the knots",
+               result.evaluations_full_from_knot_to_knot),
+        number("evaluations_most_from_knot_to_knot", "neuron that needs most, restarted at the knots",
+               restarting.most_evaluations),
     )  # fmt: skip
 
 
-def _evaluation_count(key: str, meaning: str, *, here: int, paper: int) -> ComparedNumber:
+def _evaluation_count(name: str, meaning: str, here: int, *, paper: int) -> ComparedNumber:
     """Return an evaluation count, which is reproduced if rounding explains the difference."""
-    tolerance = COUNT_TOLERANCE * paper
-    return ComparedNumber(
-        key, meaning, here=here, paper=paper, low=math.ceil(paper - tolerance), high=math.floor(paper + tolerance)
-    )
+    low, high = math.ceil(paper - COUNT_TOLERANCE * paper), math.floor(paper + COUNT_TOLERANCE * paper)
+    return compare(EXAMPLE_NAME, name, meaning, here, paper=paper, low=low, high=high)
 
 
 def _figures(result: Diffusion) -> tuple[FigureRecipe, ...]:

@@ -7,7 +7,7 @@ by the exact engine and by SciPy's `lsim`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from scipy import integrate, signal
@@ -50,7 +50,6 @@ def kmeans(n_clusters: int) -> Any:
     return KMeans(n_clusters, n_init=10, random_state=KMEANS_SEED)
 
 
-Item = TypeVar("Item")
 SOLVER_TOLERANCE = 1e-10
 """rtol and atol of every solver, as in the paper; its solver is DOP853."""
 
@@ -166,16 +165,11 @@ def _solve_layers(
     layers = np.linspace(0, net.n_layers - 1, min(count or net.n_layers, net.n_layers)).round().astype(int).tolist()
     part = select_layers(net, layers)
     times = SAMPLE_TIMES[effort.stop + 1e-9 >= SAMPLE_TIMES]  # 0.1 has no exact binary form
+    samples, tolerance = u[: len(times)], SOLVER_TOLERANCE
     sol = part.simulate(
-        u[: len(times)],
-        times,
-        engine=engine,
-        rtol=SOLVER_TOLERANCE,
-        atol=SOLVER_TOLERANCE,
-        n_jobs=-1,
-        across_knots=across_knots,
+        samples, times, engine=engine, rtol=tolerance, atol=tolerance, n_jobs=-1, across_knots=across_knots
     )
-    error = sol.y - part.simulate(u[: len(times)], times).y
+    error = sol.y - part.simulate(samples, times).y
     evaluations = dict(zip(layers, sol.stats["evaluations"], strict=True))
     return ForwardPass(
         y=exact[: len(times)] + error,
@@ -189,14 +183,9 @@ def select_layers(net: ltinet.DynamicNetwork, layers: Sequence[int]) -> ltinet.D
     """Return a network of some layers of another one, with the same inputs and outputs."""
     if len(layers) == net.n_layers:
         return net
-    M, C, K, W, Phi, Psi = net.parameters
-
-    def select(matrices: tuple[Item, ...]) -> tuple[Item, ...]:
-        return tuple(matrices[layer] for layer in layers)
-
-    return ltinet.DynamicNetwork.from_parameters(
-        ltinet.NetworkParameters(select(M), select(C), select(K), select(W), select(Phi), Psi)
-    )
+    of_layers = {name: values for name, values in net.parameters._asdict().items() if name != "Psi"}
+    chosen: dict[str, Any] = {name: tuple(values[layer] for layer in layers) for name, values in of_layers.items()}
+    return ltinet.DynamicNetwork.from_parameters(net.parameters._replace(**chosen))
 
 
 def evaluations_without_decoupling(

@@ -6,6 +6,7 @@ counts n = 1…10; its condition numbers are obtained with n = 0…9, which is u
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ import ltinet
 from ltinet._util.progress import ProgressCallback
 from ltinet._util.text import format_count
 from ltinet.paper.common_results import accuracy_numbers, bounds_figure, draw_outputs_and_errors
-from ltinet.paper.comparison import ComparedNumber, compare_exactly
+from ltinet.paper.comparison import ComparedNumber, compare, compare_exactly
 from ltinet.paper.forward_passes import (
     ForwardPasses,
     SolverEffort,
@@ -52,12 +53,11 @@ def compute(effort: SolverEffort, *, progress: ProgressCallback) -> HorizontalLa
     progress("networks of 1 to 10 layers")
     system = ltinet.named_system("triangular", seed=SEED)
     nets = tuple(ltinet.construct(system, n_layers=count) for count in range(1, 11))
+    forms = [ltinet.block_diagonalize(system.A, clustering=kmeans(count)) for count in range(1, 11)]
     return HorizontalLayers(
         nets=nets,
         conditions=tuple(net.form.condition for net in nets if net.form is not None),
-        conditions_by_kmeans=tuple(
-            ltinet.block_diagonalize(system.A, clustering=kmeans(n)).condition for n in range(1, 11)
-        ),
+        conditions_by_kmeans=tuple(form.condition for form in forms),
         weight_norms=tuple(net.weight_norm for net in nets),
         within_budget=ltinet.construct(system, max_condition=MAX_CONDITION),
         passes=run_all_methods(nets[3], sine_inputs(), system=system, effort=effort, progress=progress),
@@ -70,6 +70,7 @@ DRAWN_LAYER_COUNTS = (1, 5, 10)  # numbers of layers whose clusters and architec
 
 def report_section(result: HorizontalLayers) -> ReportSection:
     """Return the section of the report on Example 3.2."""
+    columns = zip(result.nets, result.conditions, result.conditions_by_kmeans, result.weight_norms, strict=True)
     return ReportSection(
         name=EXAMPLE_NAME,
         label="3.2",
@@ -90,12 +91,7 @@ def report_section(result: HorizontalLayers) -> ReportSection:
                 "growth",
                 "Condition number, weights and connections of networks of one to ten layers.",
                 ("layers", "cond(T)", "cond(T), K-means", "norm of all weights", "connections"),
-                tuple(
-                    (net.n_layers, *values, net.n_connections)
-                    for net, *values in zip(
-                        result.nets, result.conditions, result.conditions_by_kmeans, result.weight_norms, strict=True
-                    )
-                ),
+                tuple((net.n_layers, *values, net.n_connections) for net, *values in columns),
             ),
         ),
     )
@@ -104,35 +100,23 @@ def report_section(result: HorizontalLayers) -> ReportSection:
 def _numbers(result: HorizontalLayers) -> tuple[ComparedNumber, ...]:
     n_rises = int(np.count_nonzero(np.diff(result.conditions) > 0.0))
     n_weight_rises = int(np.count_nonzero(np.diff(result.weight_norms) > 0.0))
+    number, count = partial(compare, EXAMPLE_NAME), partial(compare_exactly, EXAMPLE_NAME)
     return (
-        compare_exactly(f"{EXAMPLE_NAME}.states", "states", here=result.nets[0].n_states, paper=10),
-        compare_exactly(f"{EXAMPLE_NAME}.inputs", "inputs", here=result.nets[0].n_inputs, paper=10),
-        compare_exactly(f"{EXAMPLE_NAME}.outputs", "outputs", here=result.nets[0].n_outputs, paper=10),
-        compare_exactly(f"{EXAMPLE_NAME}.networks", "networks constructed, of 1 to 10 layers", here=len(result.nets), paper=10),
-        compare_exactly(
-            f"{EXAMPLE_NAME}.layers_within_budget", f"layers chosen for C_t = {MAX_CONDITION:g}",
-            here=result.within_budget.n_layers, paper=4,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.condition_of_4", "condition number at 4 layers",
-            here=result.conditions[3], paper=f"≤ {MAX_CONDITION:g}", high=MAX_CONDITION,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.condition_rises", "steps from n to n + 1 layers at which the condition number rises, of 9",
-            here=n_rises, paper="“blows up”", low=9, high=9,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.condition_growth", "condition number of 10 layers over that of 1",
-            here=result.conditions[-1] / result.conditions[0], paper="“blows up”", low=1e6,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.weights_rise", "steps from n to n + 1 layers at which the norm of the weights rises, of 9",
-            here=n_weight_rises, paper="“blow up”", low=9, high=9,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.weights_growth", "norm of the weights of 10 layers over that of 1",
-            here=result.weight_norms[-1] / result.weight_norms[0], paper="“blow up”", low=1e4,
-        ),
+        count("states", "states", result.nets[0].n_states, paper=10),
+        count("inputs", "inputs", result.nets[0].n_inputs, paper=10),
+        count("outputs", "outputs", result.nets[0].n_outputs, paper=10),
+        count("networks", "networks constructed, of 1 to 10 layers", len(result.nets), paper=10),
+        count("layers_within_budget", f"layers chosen for C_t = {MAX_CONDITION:g}", result.within_budget.n_layers, paper=4),
+        number("condition_of_4", "condition number at 4 layers", result.conditions[3],
+               paper=f"≤ {MAX_CONDITION:g}", high=MAX_CONDITION),
+        number("condition_rises", "steps from n to n + 1 layers at which the condition number rises, of 9", n_rises,
+               paper="“blows up”", low=9, high=9),
+        number("condition_growth", "condition number of 10 layers over that of 1",
+               result.conditions[-1] / result.conditions[0], paper="“blows up”", low=1e6),
+        number("weights_rise", "steps from n to n + 1 layers at which the norm of the weights rises, of 9",
+               n_weight_rises, paper="“blow up”", low=9, high=9),
+        number("weights_growth", "norm of the weights of 10 layers over that of 1",
+               result.weight_norms[-1] / result.weight_norms[0], paper="“blow up”", low=1e4),
         # "Roughly 4": to half an order.
         *accuracy_numbers(result.passes, example=EXAMPLE_NAME, orders="roughly 4", within=(3.5, 4.5)),
     )  # fmt: skip

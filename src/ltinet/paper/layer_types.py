@@ -26,7 +26,7 @@ from ltinet.paper.common_results import (
     layer_evaluations_figure,
     spectrum_figure,
 )
-from ltinet.paper.comparison import ComparedNumber, compare_exactly
+from ltinet.paper.comparison import ComparedNumber, compare, compare_exactly
 from ltinet.paper.forward_passes import (
     ForwardPasses,
     SolverEffort,
@@ -115,33 +115,26 @@ def _numbers(result: LayerTypes) -> tuple[ComparedNumber, ...]:
     net = result.net
     kinds = Counter(layer.kind for layer in net.layers)
     means = result.passes.algorithm_3.mean_evaluations
+    number, count = partial(compare, EXAMPLE_NAME), partial(compare_exactly, EXAMPLE_NAME)
     return (
-        compare_exactly(f"{EXAMPLE_NAME}.states", "states", here=net.n_states, paper=134),
-        compare_exactly(f"{EXAMPLE_NAME}.inputs", "inputs", here=net.n_inputs, paper=10),
-        compare_exactly(f"{EXAMPLE_NAME}.outputs", "outputs", here=net.n_outputs, paper=4),
-        compare_exactly(f"{EXAMPLE_NAME}.reals", "real eigenvalues", here=net.n_first_order, paper=44),
-        compare_exactly(f"{EXAMPLE_NAME}.pairs", "pairs of complex eigenvalues", here=net.n_second_order, paper=45),
-        compare_exactly(f"{EXAMPLE_NAME}.layers", "horizontal layers", here=net.n_layers, paper=6),
-        compare_exactly(f"{EXAMPLE_NAME}.kinds", "kinds of layers: first order, second order, mixed", here=len(kinds), paper=3),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.condition_of_6", "condition number at six clusters",
-            here=result.conditions[6], paper=11.2, low=10.0, high=12.4,
-            note="To a tenth; the centers of the clusters were chosen to give this value.",
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.condition_of_7", "condition number at seven clusters",
-            here=result.conditions[7], paper=7.57e6, low=7.57e5, high=7.57e7,
-            note="To a factor of ten; the paper does not print its eigenvalues.",
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.condition_of_7_searched", "condition number of the best seven layers found without K-means",
-            here=result.condition_of_seven,
-        ),
-        ComparedNumber(
-            f"{EXAMPLE_NAME}.evaluations_ratio", "function evaluations per neuron: layer with most over layer with least",
-            here=max(means) / min(means), paper="“high variation”", low=1.5,
-            note="Averages over the neurons of a layer, Algorithm 3 as in the paper.",
-        ),
+        count("states", "states", net.n_states, paper=134),
+        count("inputs", "inputs", net.n_inputs, paper=10),
+        count("outputs", "outputs", net.n_outputs, paper=4),
+        count("reals", "real eigenvalues", net.n_first_order, paper=44),
+        count("pairs", "pairs of complex eigenvalues", net.n_second_order, paper=45),
+        count("layers", "horizontal layers", net.n_layers, paper=6),
+        count("kinds", "kinds of layers: first order, second order, mixed", len(kinds), paper=3),
+        number("condition_of_6", "condition number at six clusters", result.conditions[6],
+               paper=11.2, low=10.0, high=12.4,
+               note="To a tenth; the centers of the clusters were chosen to give this value."),
+        number("condition_of_7", "condition number at seven clusters", result.conditions[7],
+               paper=7.57e6, low=7.57e5, high=7.57e7,
+               note="To a factor of ten; the paper does not print its eigenvalues."),
+        number("condition_of_7_searched", "condition number of the best seven layers found without K-means",
+               result.condition_of_seven),
+        number("evaluations_ratio", "function evaluations per neuron: layer with most over layer with least",
+               max(means) / min(means), paper="“high variation”", low=1.5,
+               note="Averages over the neurons of a layer, Algorithm 3 as in the paper."),
         # The paper does not say by how much errors are lower.
         *accuracy_numbers(result.passes, example=EXAMPLE_NAME, orders="lower", within=(0.0, math.inf)),
     )  # fmt: skip
@@ -151,6 +144,7 @@ def _figures(result: LayerTypes) -> tuple[FigureRecipe, ...]:
     net = result.net
     means = result.passes.algorithm_3.mean_evaluations
     kinds = ", ".join(f"{layer.n_first_order} + {layer.n_second_order}" for layer in net.layers)
+    draw_conditions = partial(draw_condition, list(result.conditions.items()), chosen=net.n_layers)
     return (
         spectrum_figure(
             net, "Eigenvalues in the colors of their clusters.",
@@ -173,9 +167,7 @@ def _figures(result: LayerTypes) -> tuple[FigureRecipe, ...]:
         FigureRecipe(
             "condition", "Condition number of T against the number of K-means clusters.",
             "From left to right: " + ", ".join(f"{condition:.3g}" for condition in result.conditions.values()) + ".",
-            lambda: draw_single_plot(
-                partial(draw_condition, list(result.conditions.items()), chosen=result.net.n_layers)
-            ),
+            lambda: draw_single_plot(draw_conditions),
         ),
         FigureRecipe(
             "outputs", "Outputs, absolute and relative errors against lsim, by Algorithm 3 as in the paper, Algorithm "

@@ -11,7 +11,7 @@ import json
 import platform
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib import metadata
@@ -124,9 +124,8 @@ class SavedFigure:
 
 def report_page(sections: Sequence[ReportSection], *, run: RunInfo, figures: Mapping[str, SavedFigure]) -> str:
     """Return the report in HTML; `figures` has a figure for each "example_name" of the sections."""
-    body = "\n".join(
-        [_header(sections, run), _contents(sections), *(_section(section, figures) for section in sections)]
-    )
+    parts = [_header(sections, run), _contents(sections), *(_section(section, figures) for section in sections)]
+    body = "\n".join(parts)
     return html_page("The paper, reproduced", f"{body}\n</main>\n{_footer(run)}")
 
 
@@ -153,42 +152,42 @@ def _header(sections: Sequence[ReportSection], run: RunInfo) -> str:
 
 
 def _contents(sections: Sequence[ReportSection]) -> str:
-    lines = "".join(
-        f'<li><a href="#{section.name}">{section.label} {escape(section.title)}</a></li>' for section in sections
-    )
-    return f'<nav aria-label="Sections"><ul>{lines}</ul></nav>'
+    links = [f'<li><a href="#{section.name}">{section.label} {escape(section.title)}</a></li>' for section in sections]
+    return f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>'
 
 
 def _section(section: ReportSection, figures: Mapping[str, SavedFigure]) -> str:
     text = "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs)
+    headings, label = ("number", "paper", "here", "expected", "verdict"), f"Numbers of Example {section.label}"
+    numbers = _html_table(headings, map(_number_row, section.numbers), label=label, classes="scroll numbers")
     tables = "\n".join(_table(table) for table in section.tables)
-    figure_elements = "\n".join(
-        _figure(figures[f"{section.name}_{picture.name}"], alt=picture.text, caption=picture.caption)
-        for picture in section.pictures
-    )
+    saved = [(figures[f"{section.name}_{picture.name}"], picture) for picture in section.pictures]
+    figure_elements = "\n".join(_figure(file, alt=picture.text, caption=picture.caption) for file, picture in saved)
     return (
         f'<section id="{section.name}">\n<h2>{section.label} {escape(section.title)}</h2>\n{text}\n'
-        f"<h3>Numbers</h3>\n{_numbers(section)}\n{tables}\n"
+        f"<h3>Numbers</h3>\n{numbers}\n{tables}\n"
         f'<h3>Figures</h3>\n<div class="figures">\n{figure_elements}\n</div>\n</section>'
     )
 
 
-def _numbers(section: ReportSection) -> str:
-    headings = "".join(f'<th scope="col">{name}</th>' for name in ("number", "paper", "here", "expected", "verdict"))
-    rows = "\n".join(_number_row(number) for number in section.numbers)
+def _html_table(
+    headings: Sequence[str], rows: Iterable[str], *, label: str, classes: str = "scroll", caption: str = ""
+) -> str:
+    cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in headings)
+    lines = "\n".join(rows)
     return (
-        f'<div class="scroll numbers" tabindex="0" role="region" aria-label="Numbers of Example {section.label}">'
-        f"<table><thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
+        f'<div class="{classes}" tabindex="0" role="region" aria-label="{escape(label)}"><table>{caption}'
+        f"<thead><tr>{cells}</tr></thead>\n<tbody>\n{lines}\n</tbody></table></div>"
     )
 
 
 def _number_row(number: ComparedNumber) -> str:
     paper = number.paper if isinstance(number.paper, str) else format_number(number.paper)
     note = f"<small>{escape(number.note)}</small>" if number.note else ""
-    verdict = number.verdict
+    verdict, band = number.verdict, format_band(number.band)
     return (
         f'<tr><th scope="row">{escape(number.meaning)}{note}</th>{_value("paper", paper)}'
-        f"{_value('here', format_number(number.here), below=format_band(number.band))}{_value('expected', number.bounds)}"
+        f"{_value('here', format_number(number.here), below=band)}{_value('expected', number.bounds)}"
         f'<td class="verdict {_css_class(verdict)}">{VERDICT_MARKS[verdict]} {escape(verdict)}</td></tr>'
     )
 
@@ -204,18 +203,10 @@ def _value(label: str, text: str, *, below: str = "") -> str:
 
 
 def _table(table: ReportTable) -> str:
-    headings = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.headings)
-    rows = "\n".join(
-        "<tr>"
-        + "".join(f"<td>{escape(cell if isinstance(cell, str) else format_number(cell))}</td>" for cell in row)
-        + "</tr>"
-        for row in table.rows
-    )
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}"><table>'
-        f"<caption>{escape(table.caption)}</caption><thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>"
-        "</table></div>"
-    )
+    texts = [[cell if isinstance(cell, str) else format_number(cell) for cell in row] for row in table.rows]
+    rows = ("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in texts)
+    caption = f"<caption>{escape(table.caption)}</caption>"
+    return _html_table(table.headings, rows, label=table.caption, caption=caption)
 
 
 def _figure(picture: SavedFigure, *, alt: str, caption: str) -> str:

@@ -4,11 +4,12 @@ The examples are computed with their layers distributed over processes (full run
 run), and written as figures, numbers and one page.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
@@ -36,38 +37,22 @@ _PROGRESS_STEPS = 6  # steps that each example reports, including its figures
 
 @dataclass(frozen=True)
 class Example:
-    """Functions that compute and describe an example, solver effort in quick runs, and seeds."""
+    """Module that computes and describes an example, solver effort in quick runs, and seeds."""
 
-    compute: Callable[..., Any]
-    report_section: Callable[[Any], ReportSection]
+    module: ModuleType
     quick: SolverEffort
     seeds: Mapping[str, int]
 
 
+_KMEANS_SEED = {"K-means": forward_passes.KMEANS_SEED}
 EXAMPLES: Mapping[str, Example] = {
-    "diffusion": Example(
-        diffusion.compute,
-        diffusion.report_section,
-        SolverEffort(layers_across_knots=200, layers_from_knot_to_knot=10),
-        {},
-    ),
+    "diffusion": Example(diffusion, SolverEffort(layers_across_knots=200, layers_from_knot_to_knot=10), {}),
     "horizontal-layers": Example(
-        horizontal_layers.compute,
-        horizontal_layers.report_section,
-        SolverEffort(stop=3.0),
-        {"Example 3.2": horizontal_layers.SEED, "K-means": forward_passes.KMEANS_SEED},
+        horizontal_layers, SolverEffort(stop=3.0), {"Example 3.2": horizontal_layers.SEED, **_KMEANS_SEED}
     ),
-    "layer-types": Example(
-        layer_types.compute,
-        layer_types.report_section,
-        SolverEffort(stop=0.3),
-        {"Example 3.3": layer_types.SEED, "K-means": forward_passes.KMEANS_SEED},
-    ),
+    "layer-types": Example(layer_types, SolverEffort(stop=0.3), {"Example 3.3": layer_types.SEED, **_KMEANS_SEED}),
     "convection-diffusion": Example(
-        convection_diffusion.compute,
-        convection_diffusion.report_section,
-        SolverEffort(stop=2.0, layers_across_knots=20, layers_from_knot_to_knot=5),
-        {},
+        convection_diffusion, SolverEffort(stop=2.0, layers_across_knots=20, layers_from_knot_to_knot=5), {}
     ),
 }
 
@@ -150,8 +135,8 @@ def _compute_and_draw(name: str, folder: OutputFolder, *, full: bool, progress: 
 
     example, start_time = EXAMPLES[name], perf_counter()
     with joblib.parallel_config(backend="loky" if full else "sequential"):
-        result = example.compute(SolverEffort() if full else example.quick, progress=report_step)
-        section = example.report_section(result)
+        result = example.module.compute(SolverEffort() if full else example.quick, progress=report_step)
+        section: ReportSection = example.module.report_section(result)
     seconds = round(perf_counter() - start_time, 1)
     if full:  # the stored values are those of full runs
         section = replace(section, numbers=tuple(map(add_rounding_band, section.numbers)))

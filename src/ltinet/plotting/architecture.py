@@ -40,17 +40,14 @@ def add_neuron_glyphs(
 
     ball, teardrop = Path.unit_circle(), _teardrop()
     lower_eye, upper_eye = Path.circle((0.0, -0.5), _EYE), Path.circle((0.0, 0.5), _EYE)
-    discs, dark, dark_colours, light = [], [], [], []
-    faces = []
-    for (x, y), is_second, colour in zip(positions, second_order, colours, strict=True):
-        discs.append(_translated_path(ball, x, y))
-        faces.append("white" if is_second else colour)
-        if is_second:
-            dark += [_translated_path(teardrop, x, y), _translated_path(upper_eye, x, y)]
-            dark_colours += [colour, colour]
-            light.append(_translated_path(lower_eye, x, y))
+    discs = [_translated_path(ball, x, y) for x, y in positions]
+    faces = ["white" if is_second else colour for is_second, colour in zip(second_order, colours, strict=True)]
+    centers = [position for position, is_second in zip(positions, second_order, strict=True) if is_second]
+    dark = [_translated_path(part, x, y) for x, y in centers for part in (teardrop, upper_eye)]
+    dark_colours = np.repeat([colour for colour, second in zip(colours, second_order, strict=True) if second], 2)
+    light = [_translated_path(lower_eye, x, y) for x, y in centers]
     axes.add_collection(PathCollection(discs, facecolors=faces, edgecolors="none", zorder=3))
-    axes.add_collection(PathCollection(dark, facecolors=dark_colours, edgecolors="none", zorder=4))
+    axes.add_collection(PathCollection(dark, facecolors=dark_colours.tolist(), edgecolors="none", zorder=4))
     axes.add_collection(PathCollection(light, facecolors="white", edgecolors="none", zorder=5))
     axes.add_collection(PathCollection(discs, facecolors="none", edgecolors=_OUTLINE, linewidths=0.6, zorder=6))
 
@@ -288,9 +285,7 @@ def draw_architecture(network: PlottableNetwork, *, ax: "Axes | None" = None) ->
     axes = get_axes(ax, width=_WIDTH, height=float(np.clip(_WIDTH * height / width, *_HEIGHTS)))
     colours = layer_colours(len(network.layers))
     axes.set_axis_off()
-    axes.set_aspect("equal")
-    axes.set_xlim(-_BESIDE, arrangement.width + _BESIDE)
-    axes.set_ylim(-below, arrangement.height + _ABOVE)
+    axes.set(aspect="equal", xlim=(-_BESIDE, arrangement.width + _BESIDE), ylim=(-below, arrangement.height + _ABOVE))
     scale = _points_per_unit(axes)
     font = float(np.clip(0.55 * scale, 6.5, 9.0))  # names fit into the places that the arrangement keeps for them
     for band in arrangement.bands:
@@ -363,9 +358,8 @@ def _draw_connections(
             path = [(start, y + BALL_RADIUS), ((start + end) / 2.0, peak), (end, y + BALL_RADIUS)]
             curves.append(Path(path, [Path.MOVETO, Path.CURVE3, Path.CURVE3]))
     strength = 0.8 if len(edges) <= 45 else 0.45
-    axes.add_collection(
-        PathCollection(curves, facecolors="none", edgecolors=colour, linewidths=0.7, alpha=strength, zorder=2)
-    )
+    lines = PathCollection(curves, facecolors="none", edgecolors=colour, linewidths=0.7, alpha=strength, zorder=2)
+    axes.add_collection(lines)
     axes.add_collection(PolyCollection(heads, facecolors=colour, edgecolors="none", zorder=2))
 
 
@@ -414,9 +408,8 @@ def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Seque
     if count > _NODES:
         axes.text(x, heights.pop(2), "⋮", fontsize=1.3 * font, color=_INK, ha="center", va="center")
     for y in heights:
-        axes.add_patch(
-            Rectangle((x - _BOX, y - _BOX), 2.0 * _BOX, 2.0 * _BOX, facecolor="0.35", edgecolor="none", zorder=3)
-        )
+        corner, side = (x - _BOX, y - _BOX), 2.0 * _BOX
+        axes.add_patch(Rectangle(corner, side, side, facecolor="0.35", edgecolor="none", zorder=3))
     return heights
 
 

@@ -8,6 +8,7 @@ Lines that do not stand for layers have the colours of Okabe and Ito (2008) with
 white: they can be distinguished with any kind of colour vision. Dashes are the second cue.
 """
 
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -49,9 +50,7 @@ def layer_marker(index: int, *, n_layers: int) -> str:
 
 def line_styles(count: int) -> tuple[tuple[str, Dashes], ...]:
     """Return (color, dashes) of lines that do not stand for layers; the first 28 are distinct."""
-    return tuple(
-        (LINE_COLOURS[index % len(LINE_COLOURS)], LINE_STYLES[index % len(LINE_STYLES)]) for index in range(count)
-    )
+    return tuple(islice(zip(cycle(LINE_COLOURS), cycle(LINE_STYLES), strict=False), count))
 
 
 def add_layer_key(axes: "Axes", n_layers: int) -> None:

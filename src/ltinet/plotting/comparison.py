@@ -42,8 +42,11 @@ def draw_comparison(
     times, expected = validate_outputs(t, reference)
     results = {name: validate_outputs(t, y)[1] for name, y in solutions.items()}
     _validate_results(results, expected)
-    chosen = select_outputs(ChannelLabels(expected.shape[-1], None, noun="output"), outputs)
+    channels = ChannelLabels(expected.shape[-1], None, noun="output")
+    chosen = select_outputs(channels, outputs)
     canvas = get_figure(figure, width=3.6 * len(results) + 1.2, height=6.6)
+    from matplotlib.lines import Line2D
+
     panels = canvas.subplots(3, len(results), sharex=True, sharey="row", squeeze=False)
     errors = {name: np.abs(y - expected)[:, chosen] for name, y in results.items()}
     relative = {name: _relative(error, np.abs(expected[:, chosen])) for name, error in errors.items()}
@@ -55,8 +58,10 @@ def draw_comparison(
     _draw_errors(panels[2], times, list(relative.values()))
     for axes, label in zip(panels[:, 0], ("output", "absolute error", "relative error"), strict=True):
         axes.set_ylabel(label)
-    add_output_key(panels[1, -1], chosen, n_outputs=expected.shape[-1])
-    _name_reference(panels[0, 0], reference_name)
+    add_output_key(panels[1, -1], chosen, channels)
+    circle = Line2D([], [], linestyle="none", marker="o", markersize=4.0, markerfacecolor="white",
+                    markeredgecolor="0.1", label=reference_name)  # fmt: skip
+    panels[0, 0].legend(handles=[circle], fontsize="small", loc="best", handlelength=1.0)
     return np.asarray(panels)
 
 
@@ -89,18 +94,10 @@ def _draw_errors(row: NDArray[Any], times: Array, errors: Sequence[Array]) -> No
             draw_placeholder(axes, "zero everywhere")
             continue
         for own, (colour, dashes) in zip(error.T, line_styles(error.shape[1]), strict=True):
-            axes.plot(times, np.where(own > 0.0, own, np.nan), color=colour, linestyle=dashes, linewidth=1.0)
+            axes.plot(times, _positive_or_nan(own), color=colour, linestyle=dashes, linewidth=1.0)
     positive = np.concatenate([error[error > 0.0] for error in errors])
     if len(positive):  # errors of 1e-24 at first steps would compress the rest
         row[0].set_ylim(bottom=0.5 * float(np.quantile(positive, 0.01)))
-
-
-def _name_reference(axes: "Axes", name: str) -> None:
-    from matplotlib.lines import Line2D
-
-    circle = Line2D([], [], linestyle="none", marker="o", markersize=4.0, markerfacecolor="white",
-                    markeredgecolor="0.1", label=name)  # fmt: skip
-    axes.legend(handles=[circle], fontsize="small", loc="best", handlelength=1.0)
 
 
 # Fields.
@@ -144,19 +141,17 @@ def draw_snapshots(
     n_rows = len(fields) + len(errors)
     canvas = get_figure(figure, width=1.6 * len(moments) + 1.4, height=1.6 * n_rows + 0.5)
     panels = canvas.subplots(n_rows, len(moments), squeeze=False)  # shared axes would draw at half the speed
-    low, high = min(map(np.min, fields.values())), max(map(np.max, fields.values()))
-    for row, (name, field) in zip(panels, fields.items(), strict=False):
-        image = _draw_row(
-            row, name, field, limits=(low, high), colours=_FIELD_MAP, extent=extent, vertical=axis_names[1]
-        )
+    limits = min(map(np.min, fields.values())), max(map(np.max, fields.values()))
+    for row, field in zip(panels, fields.values(), strict=False):
+        image = _draw_row(row, field, limits=limits, colours=_FIELD_MAP, extent=extent)
     canvas.colorbar(image, ax=panels[: len(fields)], label=quantity, pad=0.02)
-    for row, (name, error) in zip(panels[len(fields) :], errors.items(), strict=True):
+    for row, error in zip(panels[len(fields) :], errors.values(), strict=True):
         # A bar of one colour would hide that the error is zero.
         top = max(float(np.max(error)), np.finfo(float).tiny)
-        image = _draw_row(
-            row, name, error, limits=(0.0, top), colours=_ERROR_MAP, extent=extent, vertical=axis_names[1]
-        )
+        image = _draw_row(row, error, limits=(0.0, top), colours=_ERROR_MAP, extent=extent)
         canvas.colorbar(image, ax=row, label="|error|", pad=0.02, format=_power_of_ten)
+    for axes, name in zip(panels[:, 0], (*fields, *errors), strict=True):
+        axes.set_ylabel(f"{name}\n{axis_names[1]}")
     for axes in panels[-1]:
         axes.set_xlabel(axis_names[0])
     for axes, moment in zip(panels[0], moments, strict=True):
@@ -174,14 +169,7 @@ def _validate_field(name: str, field: ArrayLike, n_times: int) -> Fields:
 
 
 def _draw_row(
-    row: NDArray[Any],
-    name: str,
-    field: Fields,
-    *,
-    limits: tuple[float, float],
-    colours: str,
-    extent: Extent | None,
-    vertical: str,
+    row: NDArray[Any], field: Fields, *, limits: tuple[float, float], colours: str, extent: Extent | None
 ) -> Any:
     for axes, values in zip(row, field, strict=True):
         image = axes.imshow(values, origin="lower", vmin=limits[0], vmax=limits[1], cmap=colours, extent=extent)
@@ -189,9 +177,7 @@ def _draw_row(
         axes.label_outer(remove_inner_ticks=True)
         axes.locator_params(nbins=3)
         if extent is None:
-            axes.set_xticks([])
-            axes.set_yticks([])
-    row[0].set_ylabel(f"{name}\n{vertical}")
+            axes.set(xticks=[], yticks=[])
     return image
 
 
@@ -226,9 +212,8 @@ def draw_errors_and_bounds(
     axes = get_axes(ax)
     every = max(1, len(times) // _N_MARKERS)
     handles = []
-    for number, ((name, (error, bound)), (colour, _)) in enumerate(
-        zip(pairs.items(), line_styles(len(pairs)), strict=True)
-    ):
+    for number, (name, (error, bound)) in enumerate(pairs.items()):
+        colour, _ = line_styles(len(pairs))[number]
         # The bound is drawn below and its markers above, so that both are visible where they coincide.
         axes.plot(times, _positive_or_nan(bound), color=colour, linewidth=4.0, alpha=0.3)
         axes.plot(times, _positive_or_nan(error), color=colour, linewidth=1.3)
@@ -240,9 +225,7 @@ def draw_errors_and_bounds(
         Line2D([], [], color="0.7", linewidth=4.0, marker="v", markersize=5.0, markerfacecolor="white",
                markeredgecolor="0.4", label="bound"),
     ]  # fmt: skip
-    axes.set_yscale("log")
-    axes.set_xlabel("time")
-    axes.set_ylabel("largest error of an output")
+    axes.set(xlabel="time", ylabel="largest error of an output", yscale="log")
     add_side_legend(axes, handles, title="")
     axes.margins(x=0.01)
     add_grid(axes, axis="y")
@@ -278,8 +261,7 @@ def draw_learning_curve(
         axes.plot(points, np.asarray(validation, dtype=np.float64), color="#f13264", linewidth=1.3, label="validation")
     if best_step is not None:
         axes.axvline(best_step, color="0.4", linestyle=":", linewidth=1.2, label=f"kept: step {best_step}")
-    axes.set_xlabel("step")
-    axes.set_ylabel("error, relative to the output")
+    axes.set(xlabel="step", ylabel="error, relative to the output")
     add_grid(axes, axis="y")
     axes.legend(fontsize="small")
     return axes

@@ -69,14 +69,9 @@ def draw_bode(
 
 def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, selection: PairSelection) -> None:
     """Draw |H| in decibels, a line for each pair."""
-    axes.set_xscale("log")
-    axes.set_ylabel("magnitude (dB)")
+    axes.set(xscale="log", ylabel="magnitude (dB)")
     add_grid(axes)
-    lines = []
-    for output, input in selection.chosen:
-        values = H[:, output, input]
-        known = _is_significant(values)
-        lines.append(np.where(known, 20.0 * np.log10(np.where(known, np.abs(values), 1.0)), np.nan))
+    lines = [_decibels(H[:, output, input]) for output, input in selection.chosen]
     if not any(np.any(np.isfinite(line)) for line in lines):
         draw_placeholder(axes, "zero everywhere")
         return
@@ -90,9 +85,14 @@ def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, selection: Pair
         axes.set_ylim(middle - 10.0, middle + 10.0)
 
 
+def _decibels(H: Complex) -> Array:
+    """Return 20 log₁₀|H|; NaN where H is zero, rounding or not finite."""
+    known = _is_significant(H)
+    return np.where(known, 20.0 * np.log10(np.where(known, np.abs(H), 1.0)), np.nan)
+
+
 def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, selection: PairSelection, delays: Array) -> None:
-    axes.set_xscale("log")
-    axes.set_ylabel("phase (degrees)")
+    axes.set(xscale="log", ylabel="phase (degrees)")
     add_grid(axes)
     for (output, input), (colour, dashes) in zip(selection.chosen, selection.styles, strict=True):
         phase = unwrapped_phase(H[:, output, input], frequencies * delays[output, input])
@@ -110,9 +110,8 @@ def unwrapped_phase(H: Complex, delay_angles: Array | float = 0.0) -> Array:
     phase = np.full(len(H), np.nan)
     angles = np.broadcast_to(delay_angles, H.shape)[significant]
     phase[significant] = np.rad2deg(np.unwrap(np.angle(H[significant] * np.exp(1j * angles))) - angles)
-    if (
-        significant.any() and phase[significant][0] > 180.0 - 1e-6
-    ):  # rounding decides between 180 and −180 for negative real numbers
+    # Rounding decides between 180 and −180 for negative real numbers.
+    if significant.any() and phase[significant][0] > 180.0 - 1e-6:
         phase -= 360.0
     return phase
 
@@ -252,10 +251,8 @@ def draw_measured_response(
         above, below = (axes.get_lines()[index] for axes in panels)
         # Within half a turn of the model's own phase, which is continuous.
         turned = np.rad2deg(np.angle(value / np.exp(1j * np.deg2rad(below.get_ydata()))))
-        for axes, line, dots in (
-            (panels[0], above, decibels),
-            (panels[1], below, np.asarray(below.get_ydata()) + turned),
-        ):
+        degrees = np.asarray(below.get_ydata()) + turned
+        for axes, line, dots in zip(panels, (above, below), (decibels, degrees), strict=True):
             axes.plot(frequencies, dots, linestyle="none", marker=".", markersize=3.0, color=_MEASURED_POINT_COLOUR,
                       zorder=line.get_zorder() - 0.5)  # fmt: skip
     text = ", ".join(f"{value:.1f} %" for value in list(fits)[:4])
@@ -339,10 +336,8 @@ def _finish_nyquist_axes(axes: "Axes", values: Complex, reach: float) -> None:
     if remarks:
         axes.set_title(", ".join(remarks), fontsize="small", color="0.25")
     axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xlabel("real part")
-    axes.set_ylabel("imaginary part")
-    for axis in ("x", "y"):
-        axes.ticklabel_format(axis=axis, style="sci", scilimits=(-3, 4), useMathText=True)
+    axes.set(xlabel="real part", ylabel="imaginary part")
+    axes.ticklabel_format(axis="both", style="sci", scilimits=(-3, 4), useMathText=True)
     axes.margins(0.08)
     add_grid(axes)
 

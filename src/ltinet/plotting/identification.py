@@ -17,6 +17,7 @@ from ltinet.plotting.channels import ChannelLabels
 from ltinet.plotting.colours import LAYER_MARKERS, LINE_COLOURS
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_figure, use_integer_ticks
 from ltinet.plotting.layers import draw_spectrum
+from ltinet.plotting.reduction import draw_singular_values
 from ltinet.plotting.time_response import select_outputs, validate_outputs
 
 if TYPE_CHECKING:
@@ -56,21 +57,20 @@ def draw_measured(
     canvas = get_figure(figure, width=8.0, height=0.9 + 2.2 * len(chosen))
     panels = canvas.subplots(len(chosen), 1, sharex=True, squeeze=False)[:, 0]
     for axes, index in zip(panels, chosen, strict=True):
-        _draw_measured_panel(axes, times, expected[:, index], simulated[:, index], fit=float(fits[index]))
+        axes.plot(times, expected[:, index], color=_MEASURED_LINE_COLOUR, linewidth=1.6, label="measured")
+        label = f"model, fit {float(fits[index]):.1f} %"
+        axes.plot(times, simulated[:, index], color=LINE_COLOURS[0], linewidth=0.9, label=label)
+        axes.margins(x=0.01)
+        axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
+        add_grid(axes)
+        axes.legend(
+            fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, borderaxespad=0
+        )
         axes.set_ylabel(channels.short(index))
         for seam in seams:
             axes.axvline(seam, color="0.75", linewidth=0.8, linestyle=":")
     panels[-1].set_xlabel("time")
     return np.asarray(panels)
-
-
-def _draw_measured_panel(axes: "Axes", times: Array, expected: Array, simulated: Array, *, fit: float) -> None:
-    axes.plot(times, expected, color=_MEASURED_LINE_COLOUR, linewidth=1.6, label="measured")
-    axes.plot(times, simulated, color=LINE_COLOURS[0], linewidth=0.9, label=f"model, fit {fit:.1f} %")
-    axes.margins(x=0.01)
-    axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
-    add_grid(axes)
-    axes.legend(fontsize="small", loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, borderaxespad=0)
 
 
 # Correlations of residuals.
@@ -119,15 +119,10 @@ def draw_correlations(
 def _validate_correlations(
     lags: ArrayLike, autocorrelation: ArrayLike, cross_correlation: ArrayLike
 ) -> tuple[Array, Array, Array]:
-    places, alone, cross = (
-        np.asarray(values, dtype=np.float64) for values in (lags, autocorrelation, cross_correlation)
-    )
-    if (
-        places.ndim != 1
-        or alone.shape[1:] != places.shape
-        or cross.ndim != 3
-        or (cross.shape[0], cross.shape[2]) != alone.shape
-    ):
+    arrays = (lags, autocorrelation, cross_correlation)
+    places, alone, cross = (np.asarray(values, dtype=np.float64) for values in arrays)
+    matches = cross.ndim == 3 and (cross.shape[0], cross.shape[2]) == alone.shape
+    if places.ndim != 1 or alone.shape[1:] != places.shape or not matches:
         raise PlottingError(
             f"lags, autocorrelation and cross_correlation have shapes {places.shape}, {alone.shape} and {cross.shape}; "
             "give (L,), (p, L) and (p, m, L)"
@@ -178,32 +173,21 @@ def draw_orders(
 
 
 def _draw_values(axes: "Axes", values: Array, chosen: int) -> None:
-    axes.set_xlabel("number of the singular value")
-    axes.set_ylabel("singular value")
-    positive = values > 0.0
-    if not positive.any():
+    axes.set(xlabel="number of the singular value", ylabel="singular value")
+    if not (values > 0.0).any():
         draw_placeholder(axes, "no singular values")
         return
-    axes.set_yscale("log")
-    indices = np.arange(1, len(values) + 1)
-    for group, colour, label in (
-        (indices <= chosen, LINE_COLOURS[0], f"order {chosen}"),
-        (indices > chosen, "0.6", "left out"),
-    ):
-        mask = group & positive
-        axes.plot(indices[mask], values[mask], linestyle="none", marker="o", markersize=4.5, color=colour, label=label)
-    axes.legend(fontsize="small")
+    draw_singular_values(axes, values, chosen, label=f"order {chosen}", markersize=4.5)
 
 
 def _draw_errors(axes: "Axes", errors: Mapping[str, Mapping[int, float]], chosen: int) -> None:
-    axes.set_xlabel("order")
-    axes.set_ylabel("error on unseen samples / outputs")
+    axes.set(xlabel="order", ylabel="error on unseen samples / outputs")
     curves = [(kind, by_order) for kind, by_order in errors.items() if by_order]
     if not curves:
         draw_placeholder(axes, "no models were compared")
         return
-    axes.axvline(chosen, color="0.8", linewidth=5.0, zorder=0)
     axes.set_yscale("log")
+    axes.axvline(chosen, color="0.8", linewidth=5.0, zorder=0)
     for index, (kind, by_order) in enumerate(curves):
         orders = sorted(by_order)
         axes.plot(orders, [by_order[order] for order in orders], color=LINE_COLOURS[index % len(LINE_COLOURS)],
@@ -231,7 +215,6 @@ def draw_uncertain_poles(
     """
     values = np.atleast_1d(np.asarray(poles, dtype=np.complex128))
     axes = draw_spectrum([values], ax=ax)
-    is_real = not np.any(values.imag)
     for pole, values_of_covariance in regions:
         covariance = np.asarray(values_of_covariance, dtype=np.float64)
         if covariance.shape not in ((1, 1), (2, 2)):
@@ -247,7 +230,7 @@ def draw_uncertain_poles(
         for side in (1.0, -1.0):
             axes.fill(pole.real + outline[0], side * (pole.imag + outline[1]), facecolor="none",
                       edgecolor=LINE_COLOURS[1], linewidth=1.6, zorder=3)  # fmt: skip
-    if not is_real:
+    if np.any(values.imag):
         add_grid(axes)
     low, high = axes.get_xlim()
     least = _MIN_RELATIVE_WIDTH * float(np.abs(values).max(initial=0.0))

@@ -51,9 +51,8 @@ def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, key: bool = True, ax: "Ax
     layers = _validate_eigenvalues(eigenvalues)
     axes = get_axes(ax)
     values = np.concatenate([*layers, np.empty(0, complex)])
-    axes.set_xlabel("real part (1/time)")
+    axes.set(xlabel="real part (1/time)", ylabel="imaginary part (1/time)")
     if len(values) == 0:
-        axes.set_ylabel("imaginary part (1/time)")
         draw_placeholder(axes, "no eigenvalues: a static gain")
         return axes
     is_real = not np.any(values.imag)
@@ -62,13 +61,14 @@ def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, key: bool = True, ax: "Ax
     scatter_by_layer(axes, values.real, layer_of if is_real else values.imag, layer_of=layer_of, n_layers=len(layers))
     _show_origin(axes, values)
     if is_real and len(layers) > 1:
-        _set_layer_axis(axes, len(layers))
-    else:
-        axes.set_ylabel("imaginary part (1/time)")
-        if is_real:
-            axes.set_ylim(-1.0, 1.0)
-        if key:
-            add_layer_key(axes, len(layers))
+        margin = 0.6 + 0.02 * len(layers)
+        axes.set(ylabel="layer", ylim=(len(layers) - 1 + margin, -margin))  # the first layer on top, as in the diagram
+        use_integer_ticks(axes.yaxis)
+        return axes
+    if is_real:
+        axes.set_ylim(-1.0, 1.0)
+    if key:
+        add_layer_key(axes, len(layers))
     return axes
 
 
@@ -82,13 +82,6 @@ def _validate_eigenvalues(eigenvalues: Sequence[ArrayLike]) -> list[Eigenvalues]
     if not all(np.all(np.isfinite(values)) for values in layers):
         raise PlottingError("eigenvalues are not all finite; draw those of a form or of a network")
     return layers
-
-
-def _set_layer_axis(axes: "Axes", n_layers: int) -> None:
-    axes.set_ylabel("layer")
-    margin = 0.6 + 0.02 * n_layers
-    axes.set_ylim(n_layers - 1 + margin, -margin)  # the first layer on top, as in the diagram
-    use_integer_ticks(axes.yaxis)
 
 
 def _show_origin(axes: "Axes", values: Eigenvalues) -> None:
@@ -148,8 +141,7 @@ def draw_sparsity(
     """
     layers = _validate_patterns(patterns)
     axes = get_axes(ax)
-    axes.set_xlabel(f"from {unit}")
-    axes.set_ylabel(f"to {unit}")
+    axes.set(xlabel=f"from {unit}", ylabel=f"to {unit}")
     total = sum(len(pattern) for pattern in layers)
     if total == 0:
         draw_placeholder(axes, f"no {unit}s: a static gain")
@@ -159,8 +151,7 @@ def draw_sparsity(
     _draw_squares(axes, squares, starts)
     if diagonal == "dots":
         _draw_dots(axes, list(map(len, layers)))
-    axes.set_xlim(-0.9, total - 0.1)
-    axes.set_ylim(total - 0.1, -0.9)
+    axes.set(xlim=(-0.9, total - 0.1), ylim=(total - 0.1, -0.9))
     axes.set_aspect("equal", adjustable="box")
     for axis in (axes.xaxis, axes.yaxis):
         use_integer_ticks(axis)
@@ -177,9 +168,8 @@ def _draw_squares(axes: "Axes", patterns: Sequence[Pattern], starts: NDArray[np.
     runs = [_row_rectangles(pattern, int(start)) for pattern, start in zip(patterns, starts, strict=True)]
     colours = np.repeat(layer_colours(len(patterns)), list(map(len, runs))).tolist()
     # The outline keeps single entries visible where one is thinner than a pixel.
-    axes.add_collection(
-        PolyCollection([box for run in runs for box in run], facecolors=colours, edgecolors=colours, linewidths=1.0)
-    )
+    boxes = [box for run in runs for box in run]
+    axes.add_collection(PolyCollection(boxes, facecolors=colours, edgecolors=colours, linewidths=1.0))
 
 
 def _draw_dots(axes: "Axes", sizes: Sequence[int]) -> None:
@@ -253,8 +243,8 @@ def draw_evaluations_per_neuron(
     counts = np.concatenate([*layers, np.empty(0)])
     scatter_by_layer(axes, np.arange(len(counts)), counts, layer_of=layer_of, n_layers=len(layers))
     alone = max(sizes, default=0) <= 1
-    axes.set_xlabel("neuron, each a layer of its own" if alone else "neuron, layer after layer")
-    axes.set_ylabel("function evaluations")
+    neurons = "neuron, each a layer of its own" if alone else "neuron, layer after layer"
+    axes.set(xlabel=neurons, ylabel="function evaluations")
     if not alone:
         add_layer_key(axes, len(layers))
     _finish_count_axes(axes, counts, full_system)
@@ -271,8 +261,7 @@ def draw_evaluations_per_layer(
     width = 0.8 if len(layers) <= 40 else 1.0  # many thin bars with gaps between would flicker
     colours = list(layer_colours(len(layers)))  # matplotlib 3.8.0 takes a tuple of two for a colour and its opacity
     axes.bar(np.arange(len(layers)), means, width=width, color=colours)
-    axes.set_xlabel("layer")
-    axes.set_ylabel("function evaluations, mean over neurons")
+    axes.set(xlabel="layer", ylabel="function evaluations, mean over neurons")
     _finish_count_axes(axes, means, full_system)
     if 0 < len(layers) <= 20:
         axes.set_xticks(range(len(layers)))
@@ -300,8 +289,7 @@ def _finish_count_axes(axes: "Axes", counts: Counts, full_system: int | None) ->
         return
     highest = max(float(np.max(counts)), 1.0)
     if full_system is not None:
-        label = f"full system: {full_system}"
-        axes.axhline(full_system, color="0.25", linestyle="--", linewidth=1.2, label=label)
+        axes.axhline(full_system, color="0.25", linestyle="--", linewidth=1.2, label=f"full system: {full_system}")
         highest = max(highest, full_system)
         axes.set_title(_COST, fontsize="small", color="0.25")
         layer_key = axes.get_legend()

@@ -51,9 +51,8 @@ class NetworkPlots(ResponsePlots):
         left, right = page.subfigures(1, 2, width_ratios=(1.0, 1.15), squeeze=False)[0]
         n_neurons, n_layers = sum(layer.n_neurons for layer in network.layers), len(network.layers)
         ends = f"{format_count(network.n_inputs, 'input')} → {format_count(network.n_outputs, 'output')}"
-        page.suptitle(
-            f"{ends} through {format_count(n_neurons, 'neuron')} in {format_count(n_layers, 'layer')}", fontsize="large"
-        )
+        title = f"{ends} through {format_count(n_neurons, 'neuron')} in {format_count(n_layers, 'layer')}"
+        page.suptitle(title, fontsize="large")
         draw_architecture(network, ax=left.subplots())
         panels = right.subplots(2, 2, gridspec_kw={"hspace": 0.06, "wspace": 0.06})
         draw_network_spectrum(network, key=False, ax=panels[0, 0])

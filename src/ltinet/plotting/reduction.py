@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ltinet._util.floating_point import Array
 from ltinet.errors import PlottingError
 from ltinet.plotting.colours import LINE_COLOURS
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, use_integer_ticks
@@ -33,13 +34,11 @@ def draw_reduction_error(
             f"omega, errors and gains must be lists of equal length, got shapes {omega.shape}, {errors.shape} and {gains.shape}"
         )
     axes = get_axes(ax)
-    axes.set_xlabel("angular frequency")
-    axes.set_ylabel("largest singular value")
+    axes.set(xlabel="angular frequency", ylabel="largest singular value")
     if not (gains > 0.0).any() and not (errors > 0.0).any():
         draw_placeholder(axes, "no gain at these frequencies")
         return axes
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     positive = omega > 0.0
     axes.plot(omega[positive], gains[positive], color="0.65", linewidth=1.2, label="system")
     axes.plot(omega[positive], errors[positive], color=LINE_COLOURS[0], linewidth=1.4, label="error")
@@ -55,20 +54,22 @@ def draw_reduction_error(
 def draw_hankel_values(values: ArrayLike | None, *, order: int, ax: "Axes | None" = None) -> "Axes":
     """Draw Hankel singular values in two colors, up to the order and beyond."""
     axes = get_axes(ax)
-    axes.set_xlabel("state")
-    axes.set_ylabel("Hankel singular value")
+    axes.set(xlabel="state", ylabel="Hankel singular value")
     sizes = np.zeros(0) if values is None else np.asarray(values, dtype=np.float64)
-    positive = sizes > 0.0
-    if not positive.any():
+    if not (sizes > 0.0).any():
         draw_placeholder(axes, "no Hankel values are known")
         return axes
-    axes.set_yscale("log")
-    indices = np.arange(1, len(sizes) + 1)
-    below = indices <= order
-    for group, colour, label in ((below, LINE_COLOURS[0], f"{order} kept"), (~below, "0.6", "left out")):
-        mask = group & positive
-        axes.plot(indices[mask], sizes[mask], linestyle="none", marker="o", markersize=4.0, color=colour, label=label)
+    draw_singular_values(axes, sizes, order, label=f"{order} kept", markersize=4.0)
     use_integer_ticks(axes.xaxis)
     add_grid(axes)
-    axes.legend(fontsize="small")
     return axes
+
+
+def draw_singular_values(axes: "Axes", values: Array, order: int, *, label: str, markersize: float) -> None:
+    """Draw the positive singular values as dots on a logarithmic axis, in two colors: up to the order and beyond."""
+    axes.set_yscale("log")
+    indices = np.arange(1, len(values) + 1)
+    for group, colour, name in ((indices <= order, LINE_COLOURS[0], label), (indices > order, "0.6", "left out")):
+        mask = group & (values > 0.0)
+        axes.plot(indices[mask], values[mask], "o", markersize=markersize, color=colour, label=name)
+    axes.legend(fontsize="small")

@@ -8,7 +8,7 @@ The frequencies of a Nyquist plot are refined until no straight piece is longer 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,13 +19,7 @@ from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_
 from ltinet.plotting.figures import add_grid
 from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, peak_gains
 from ltinet.plotting.protocols import PlottableResponse, PlottableSystem
-from ltinet.plotting.time_response import (
-    draw_responses,
-    first_visible_time,
-    needs_log_axis,
-    set_time_axis,
-    time_label,
-)
+from ltinet.plotting.time_response import draw_responses, first_visible_time, needs_log_axis, set_time_axis, time_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,8 +132,7 @@ class ResponsePlots:
         ndarray of matplotlib.axes.Axes
             Axes, `(outputs, inputs)`.
         """
-        selection = self._select(input, output)
-        return selection.draw(self.system.step_response, t, final=self.system.dcgain(), figure=figure)
+        return self._draw_grid(self.system.step_response, t, input, output, final=self.system.dcgain(), figure=figure)
 
     def impulse(
         self,
@@ -166,8 +159,7 @@ class ResponsePlots:
             Axes, `(outputs, inputs)`.
         """
         no_final_values = np.full((self.system.n_outputs, self.system.n_inputs), np.nan)
-        selection = self._select(input, output)
-        return selection.draw(self.system.impulse_response, t, final=no_final_values, figure=figure)
+        return self._draw_grid(self.system.impulse_response, t, input, output, final=no_final_values, figure=figure)
 
     def _frequency_response(self, omega: ArrayLike | None) -> tuple[Array, Complex]:
         """Return given or default frequencies, and H there."""
@@ -182,9 +174,8 @@ class ResponsePlots:
     @property
     def _delays(self) -> Array | None:
         """Dead times from every input to every output `(p, m)`; None if there are none."""
-        delays = np.asarray(getattr(self.system, "output_delay", 0.0))[..., None] + getattr(
-            self.system, "input_delay", 0.0
-        )
+        output_delay = np.asarray(getattr(self.system, "output_delay", 0.0))
+        delays = output_delay[..., None] + getattr(self.system, "input_delay", 0.0)
         return delays if delays.any() else None
 
     @property
@@ -215,58 +206,39 @@ class ResponsePlots:
         if logarithmic:
             axes.set_xlim(left=first_visible_time(times, np.stack(responses)))
         axes.set_title("step response", fontsize="medium")
-        axes.set_ylabel("output")
-        axes.set_xlabel(time_label(logarithmic=logarithmic))
+        axes.set(xlabel=time_label(logarithmic=logarithmic), ylabel="output")
         axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
         add_grid(axes)
 
-    def _select(self, input: ChannelChoice, output: ChannelChoice) -> "ResponseSelection":
-        """Return the selection of responses."""
+    def _draw_grid(
+        self, respond: ResponseFunction, t: ArrayLike | None, input: ChannelChoice, output: ChannelChoice, *,
+        final: Array, figure: "Figure | SubFigure | None",
+    ) -> NDArray[Any]:  # fmt: skip
+        """Draw responses of all outputs to all inputs, or of one of them; of very many inputs, some evenly spread."""
         outputs = ChannelLabels(self.system.n_outputs, self.names, noun="output")
         inputs = ChannelLabels(self.system.n_inputs, self.input_names, noun="input")
-        return ResponseSelection(
-            outputs,
-            inputs,
-            None if output is None else outputs.index(output, argument="output"),
-            None if input is None else inputs.index(input, argument="input"),
-        )
+        row = None if output is None else outputs.index(output, argument="output")
+        rows = range(outputs.count) if row is None else [row]
+        sampling: tuple[str, ...] = ()
+        if input is not None:
+            columns = [inputs.index(input, argument="input")]
+        elif inputs.count <= _MAX_INPUTS:
+            columns = list(range(inputs.count))
+        else:  # responses to hundreds of inputs would take gigabytes, and a plot shows four
+            columns = np.linspace(0, inputs.count - 1, _N_SAMPLED_INPUTS).round().astype(int).tolist()
+            sampling = (f"{_N_SAMPLED_INPUTS} of {inputs.count} inputs, evenly spread over all",)
+        if input is None and not sampling:
+            response = respond(t, output=row)
+            times, y, notes = response.t, response.y, response.notes
+        else:
+            times, y, notes = _simulate_inputs_separately(respond, t, columns, row)
+        return draw_responses(
+            times, y, final=final[np.ix_(rows, columns)], names=outputs.names_of(rows),
+            input_names=inputs.names_of(columns), notes=(*sampling, *notes), figure=figure,
+        )  # fmt: skip
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "system", "frequencies", "names", "input_names")
-
-
-@final
-@dataclass(frozen=True)
-class ResponseSelection:
-    """Selection of responses: of all outputs to all inputs, or of one of them."""
-
-    outputs: ChannelLabels
-    inputs: ChannelLabels
-    output: int | None
-    input: int | None
-
-    def draw(
-        self, respond: ResponseFunction, t: ArrayLike | None, *, final: Array, figure: "Figure | SubFigure | None"
-    ) -> NDArray[Any]:
-        """Draw responses; for very many inputs, some of them evenly spread."""
-        rows = range(self.outputs.count) if self.output is None else [self.output]
-        sampling: tuple[str, ...] = ()
-        if self.input is not None:
-            columns = [self.input]
-        elif self.inputs.count <= _MAX_INPUTS:
-            columns = list(range(self.inputs.count))
-        else:  # responses to hundreds of inputs would take gigabytes, and a plot shows four
-            columns = np.linspace(0, self.inputs.count - 1, _N_SAMPLED_INPUTS).round().astype(int).tolist()
-            sampling = (f"{_N_SAMPLED_INPUTS} of {self.inputs.count} inputs, evenly spread over all",)
-        if self.input is None and not sampling:
-            response = respond(t, output=self.output)
-            times, y, notes = response.t, response.y, response.notes
-        else:
-            times, y, notes = _simulate_inputs_separately(respond, t, columns, self.output)
-        return draw_responses(
-            times, y, final=final[np.ix_(rows, columns)], names=self.outputs.names_of(rows),
-            input_names=self.inputs.names_of(columns), notes=(*sampling, *notes), figure=figure,
-        )  # fmt: skip
 
 
 def _simulate_inputs_separately(
@@ -281,11 +253,9 @@ def _simulate_inputs_separately(
 def refine_curve(response: Callable[[Array], Complex], omega: Array, H: Complex) -> Complex:
     """Return H with further frequencies between those whose values are far apart in the complex plane."""
     for _ in range(_MAX_REFINEMENTS):
-        extent = peak_gains(H)
+        longest = _MAX_SEGMENT * np.maximum(peak_gains(H), np.finfo(float).tiny)
         with np.errstate(invalid="ignore"):
-            far = np.any(
-                np.abs(np.diff(H, axis=0)) > _MAX_SEGMENT * np.maximum(extent, np.finfo(float).tiny), axis=(1, 2)
-            )
+            far = np.any(np.abs(np.diff(H, axis=0)) > longest, axis=(1, 2))
         if not far.any():
             break
         between = np.sqrt(omega[:-1][far] * omega[1:][far])

@@ -58,12 +58,10 @@ def draw_responses(
         raise PlottingError(f"final has shape {goals.shape}; give one value for each output and input, {shape}")
     outputs, inputs = ChannelLabels(n_outputs, names, noun="output"), ChannelLabels(n_inputs, input_names, noun="input")
     peaks = np.max(np.abs(values), axis=1, initial=0.0).T
-    rows, columns = (
-        _indices_of_largest(peaks.max(axis=1), _MAX_ROWS),
-        _indices_of_largest(peaks.max(axis=0), _MAX_COLUMNS),
-    )
-    size = (max(6.4, 2.6 * len(columns)), 3.6 if len(rows) == 1 else 1.0 + 1.7 * len(rows))
-    canvas = get_figure(figure, width=size[0], height=size[1])
+    rows = _indices_of_largest(peaks.max(axis=1), _MAX_ROWS)
+    columns = _indices_of_largest(peaks.max(axis=0), _MAX_COLUMNS)
+    height = 3.6 if len(rows) == 1 else 1.0 + 1.7 * len(rows)
+    canvas = get_figure(figure, width=max(6.4, 2.6 * len(columns)), height=height)
     panels = canvas.subplots(len(rows), len(columns), sharex=True, squeeze=False)
     logarithmic = needs_log_axis(times)
     for row, output in zip(panels, rows, strict=True):
@@ -189,14 +187,13 @@ def draw_outputs(
     chosen = select_outputs(channels, outputs)
     errors = validate_bound(bound, values)
     axes = get_axes(ax)
-    axes.set_xlabel("time")
-    axes.set_ylabel(channels.together(chosen))
+    axes.set(xlabel="time", ylabel=channels.together(chosen))
     if 0 in values.shape or not chosen:
         draw_placeholder(axes, "nothing to draw: no times, no outputs or an empty batch")
         return axes
     draw_lines(axes, times, values, chosen=chosen, styles=line_styles(len(chosen)), bound=errors)
     set_run_title(axes, n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen)
-    add_output_key(axes, chosen, n_outputs=values.shape[-1], channels=channels)
+    add_output_key(axes, chosen, channels)
     return axes
 
 
@@ -287,14 +284,10 @@ def select_outputs(channels: ChannelLabels, outputs: Sequence[int | str] | None)
     return tuple(channels.index(output, argument="outputs") for output in chosen)
 
 
-def add_output_key(
-    axes: "Axes", chosen: Sequence[int], *, n_outputs: int, channels: ChannelLabels | None = None
-) -> None:  # fmt: skip
+def add_output_key(axes: "Axes", chosen: Sequence[int], channels: ChannelLabels) -> None:
     """Add a legend of the outputs, unless there is only one."""
-    if n_outputs == 1:
-        return
-    channels = channels or ChannelLabels(n_outputs, None, noun="output")
-    add_line_key(axes, chosen, styles=line_styles(len(chosen)), channels=channels)
+    if channels.count > 1:
+        add_line_key(axes, chosen, styles=line_styles(len(chosen)), channels=channels)
 
 
 def add_line_key(

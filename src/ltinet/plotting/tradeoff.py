@@ -45,8 +45,7 @@ def _draw_against_layers(
     if budget is not None:
         axes.axhline(budget, color="#015c9f", linestyle="--", linewidth=1.2, label=f"budget {budget:g}")
     _set_limits(axes, pairs, budget)
-    axes.set_xlabel("number of layers")
-    axes.set_ylabel(label)
+    axes.set(xlabel="number of layers", ylabel=label)
     add_grid(axes, axis="y")
     if budget is not None or chosen is not None:
         axes.legend(fontsize="small")
@@ -95,14 +94,12 @@ def draw_tradeoff(points: ArrayLike, *, budget: float | None = None, ax: "Axes |
     axes.plot(pairs[:, 0], pairs[:, 1], "o", color=_STEP_COLOUR, markersize=4.0)
     if budget is not None:
         connections, condition = pairs[pairs[:, 1] <= budget][0]
-        name = f"{connections:.0f} connection{'' if connections == 1 else 's'}, cond(T) = {condition:.3g}"
+        name = f"{format_count(round(connections), 'connection')}, cond(T) = {condition:.3g}"
         axes.axhline(budget, color="#015c9f", linestyle="--", linewidth=1.2, label=f"budget {budget:g}")
         axes.plot(connections, condition, "D", markersize=9, markerfacecolor="none", color=_BUDGET_COLOUR, label=name)
         axes.legend(fontsize="small")
     top = max(float(pairs[:, 1].max()), budget or 1.0, 10.0)
-    axes.set_ylim(1.0 / top**0.06, top * top**0.06)
-    axes.set_xlabel("connections")
-    axes.set_ylabel("condition number of T")
+    axes.set(xlabel="connections", ylabel="condition number of T", ylim=(1.0 / top**0.06, top * top**0.06))
     add_grid(axes, axis="y")
     use_integer_ticks(axes.xaxis)
     return axes

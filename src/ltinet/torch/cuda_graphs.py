@@ -112,17 +112,11 @@ def vector_jacobian_products(
     create_graph: bool = False,
 ) -> tuple[Tensor | None, ...]:
     """Return the gradients of the inputs of a function, None for those that have no gradient."""
-    dependent = [index for index, values in enumerate(outputs) if values.requires_grad]
-    required = [index for index, values in enumerate(inputs) if values.requires_grad]
-    grads = torch.autograd.grad(
-        [outputs[index] for index in dependent],
-        [inputs[index] for index in required],
-        [output_grads[index] for index in dependent],
-        create_graph=create_graph,
-        allow_unused=True,
-    )
-    by_index = dict(zip(required, grads, strict=True))
-    return tuple(by_index.get(index) for index in range(len(inputs)))
+    pairs = [(values, grad) for values, grad in zip(outputs, output_grads, strict=True) if values.requires_grad]
+    dependent, along = [values for values, _ in pairs], [grad for _, grad in pairs]
+    required = [values for values in inputs if values.requires_grad]
+    grads = iter(torch.autograd.grad(dependent, required, along, create_graph=create_graph, allow_unused=True))
+    return tuple(next(grads) if values.requires_grad else None for values in inputs)
 
 
 class GraphReplay(torch.autograd.Function):
@@ -154,10 +148,8 @@ class GraphReplay(torch.autograd.Function):
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> tuple[Tensor, ...]:
         """Return the tangents of the outputs."""
         inputs = ctx.saved_tensors
-        directions = tuple(
-            torch.zeros_like(values) if tangent is None else tangent
-            for values, tangent in zip(inputs, tangents, strict=True)
-        )
+        pairs = zip(inputs, tangents, strict=True)
+        directions = tuple(torch.zeros_like(values) if tangent is None else tangent for values, tangent in pairs)
         output_tangents: tuple[Tensor, ...] = torch.func.jvp(ctx.graph.function, inputs, directions)[1]
         return output_tangents
 
@@ -209,9 +201,6 @@ class CudaGraphCache:
         while len(self._graphs) >= _MAX_GRAPHS:
             self._graphs.pop(next(iter(self._graphs)))
         self._graphs[key] = graph, spec
-
-    def __deepcopy__(self, memo: Any) -> "CudaGraphCache":
-        return CudaGraphCache()
 
     def __reduce__(self) -> tuple[type["CudaGraphCache"], tuple[()]]:
         return CudaGraphCache, ()

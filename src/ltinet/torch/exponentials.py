@@ -77,11 +77,8 @@ class _Phi(torch.autograd.Function):
             re, im = (values[: ctx.n + 1] for values in _Phi.apply(ctx.n + 1, x, y))
         slope_re, slope_im = _phi_derivatives(re), _phi_derivatives(im)
         grad_re, grad_im = grad_re[: ctx.n], grad_im[: ctx.n]
-        return (
-            None,
-            (grad_re * slope_re + grad_im * slope_im).sum(0),
-            (grad_im * slope_re - grad_re * slope_im).sum(0),
-        )
+        grad_x, grad_y = grad_re * slope_re + grad_im * slope_im, grad_im * slope_re - grad_re * slope_im
+        return None, grad_x.sum(0), grad_y.sum(0)
 
     @staticmethod
     def jvp(ctx: Any, _: None, along_x: Tensor, along_y: Tensor) -> tuple[Tensor, Tensor]:
@@ -199,10 +196,8 @@ def _double(power: _MatrixExponential, identity: Tensor, is_active: Tensor) -> _
     factor = torch.where(decayed, full, E)
     square = factor @ factor
     E_doubled = torch.where(decayed, square - identity, 2.0 * E + square)
-    return _MatrixExponential(
-        torch.where(is_active, E_doubled, E),
-        torch.where(is_active, torch.where(decayed, square, identity + E_doubled), full),
-    )
+    full_doubled = torch.where(decayed, square, identity + E_doubled)
+    return _MatrixExponential(torch.where(is_active, E_doubled, E), torch.where(is_active, full_doubled, full))
 
 
 def _scaling_units(M: Tensor) -> Tensor:

@@ -90,21 +90,22 @@ def dense_matrices(system: TensorSystem) -> tuple[Array, Array, Array, Array]:
         n, pairs = layout.n_states, layout.n_pairs
         A = np.zeros((n, n))
         re, im = np.arange(pairs), pairs + np.arange(pairs)
-        A[re, re] = A[im, im] = _to_array(system.pair_rates)
-        A[im, re] = _to_array(system.frequencies)
+        A[re, re] = A[im, im] = to_array(system.pair_rates)
+        A[im, re] = to_array(system.frequencies)
         A[re, im] = -A[im, re]
         reals = 2 * pairs + np.arange(layout.n_reals)
-        A[reals, reals] = _to_array(system.real_rates)
+        A[reals, reals] = to_array(system.real_rates)
         start = 2 * pairs + layout.n_reals
         for group in system.blocks:
-            for block in _to_array(group):
+            for block in to_array(group):
                 stop = start + len(block)
                 A[start:stop, start:stop] = block
                 start = stop
-        return A, _to_array(system.B), _to_array(system.C), _to_array(system.D)
+        return A, to_array(system.B), to_array(system.C), to_array(system.D)
 
 
-def _to_array(tensor: Tensor) -> Array:
+def to_array(tensor: Tensor) -> Array:
+    """Return the values of a tensor in float64."""
     return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
 
 

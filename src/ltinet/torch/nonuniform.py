@@ -4,6 +4,7 @@ Equal to `net.simulate(u, t)` at such times. Each block of K steps has its own p
 recomputed in the backward pass, so that memory does not grow with all steps times all states.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -34,12 +35,10 @@ def run_nonuniform(system: TensorSystem, u: Tensor, times: Tensor, z: Tensor, *,
     outputs = []
     n_steps = lengths.shape[-1]
     recomputes = n_steps > _BLOCK_STEPS and torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
+    run_block = partial(checkpoint, _run_time_block, use_reentrant=False) if recomputes else _run_time_block
     for start in range(0, n_steps, _BLOCK_STEPS):
         stop = min(start + _BLOCK_STEPS, n_steps)
-        arguments = (system, lengths[:, start:stop], drive[:, start : stop + 1], z, linear)
-        before, z = (
-            checkpoint(_run_time_block, *arguments, use_reentrant=False) if recomputes else _run_time_block(*arguments)
-        )
+        before, z = run_block(system, lengths[:, start:stop], drive[:, start : stop + 1], z, linear)
         outputs.append(before @ system.C.mT)
     outputs.append((z @ system.C.mT).unsqueeze(1))
     return torch.cat(outputs, 1) + u @ system.D.mT, z
@@ -70,10 +69,9 @@ def variable_steps(system: TensorSystem, lengths: Tensor) -> VariableSteps:
     x, y = system.scalar_rates * h, system.scalar_frequencies * h
     n_pairs = system.frequencies.shape[-1]
     first, second = pair_phi(x, y)
-    blocks = [
-        BlockStep(P, h[..., None, None] * first, h[..., None, None] * second)
-        for P, first, second in (matrix_phi(F * h[..., None, None]) for F in system.blocks)
-    ]
+    h_of_blocks = h[..., None, None]
+    phi_of_blocks = (matrix_phi(F * h_of_blocks) for F in system.blocks)
+    blocks = [BlockStep(P, h_of_blocks * first, h_of_blocks * second) for P, first, second in phi_of_blocks]
     magnitude = torch.exp(x)
 
     def propagator(re: Tensor, im: Tensor, matrices: list[Tensor]) -> Propagator:

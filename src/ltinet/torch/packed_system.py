@@ -190,13 +190,12 @@ def _piece_size(piece: _DiagonalPiece) -> int:
 def _diagonal_pieces(system: ModalSystem) -> list[_DiagonalPiece]:
     """Return the pairs, reals and coupled blocks of a system, in the order of the engine."""
     one, two = np.eye(1), np.eye(2)
-    pieces: list[_DiagonalPiece] = []
-    for number, rate in enumerate(system.rates[: system.n_pairs]):
-        pieces.append(_DiagonalPiece(complex(rate), 2 * number + np.arange(2), two, two))
-    start = 2 * system.n_pairs
-    for rate in system.rates[system.n_pairs :].real:
-        pieces.append(_DiagonalPiece(float(rate), np.array([start]), one, one))
-        start += 1
+    pairs, reals = np.split(system.rates, [system.n_pairs])
+    pieces = [_DiagonalPiece(complex(rate), 2 * k + np.arange(2), two, two) for k, rate in enumerate(pairs)]
+    pieces += [
+        _DiagonalPiece(float(rate), np.array([k]), one, one) for k, rate in enumerate(reals.real, 2 * len(pairs))
+    ]
+    start = 2 * len(pairs) + len(reals)
     for block in system.blocks:
         pieces.append(_coupled_piece(standardize_block(np.asarray(block.F)), start + np.arange(len(block.F))))
         start += len(block.F)

@@ -53,17 +53,10 @@ def initial_tensors(packed: PackedSystem) -> NetworkTensors:
         "C": packed.C,
         "D": packed.D,
     }
-    constants: dict[str, NDArray[Any]] = {
-        "decay_at_start": -rates[is_stable],
-        "log_decay_at_start": parameters["log_decay"],
-        "above_at_start": above,
-        "log_above_at_start": parameters["log_above"],
-        "below_at_start": below,
-        "log_below_at_start": parameters["log_below"],
-        "from_user": packed.from_user,
-        "to_user": packed.to_user,
-        "place_of_rates": position,
-    }
+    constants: dict[str, NDArray[Any]] = {}
+    for name, values in (("decay", -rates[is_stable]), ("above", above), ("below", below)):
+        constants |= {f"{name}_at_start": values, f"log_{name}_at_start": parameters[f"log_{name}"]}
+    constants |= {"from_user": packed.from_user, "to_user": packed.to_user, "place_of_rates": position}
     constants |= {f"{_BLOCK_INDEX_PREFIX}{number}": index for number, index in enumerate(entries)}
     return NetworkTensors(_as_tensors(parameters), _as_tensors(constants))
 

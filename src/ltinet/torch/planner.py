@@ -90,26 +90,19 @@ _NS_PER_MULTIPLY_ADD = 5e-5  # ns for a multiplication and an addition in a matr
 def estimate_gpu_cost(plan: Plan, sizes: ProblemSizes) -> float:
     """Estimate the time on an NVIDIA H200 from kernel calls, bytes moved and multiplications of both passes."""
     samples, n, m, p = sizes.batch * sizes.steps, sizes.n_states, sizes.n_inputs, sizes.n_outputs
-    size = sizes.bytes_per_number
-    if plan.algorithm == "convolution":  # the record is padded to twice its length; lags are built in float64
-        moved = 40.0 * samples * (m + p) * size + sizes.steps * m * p * (160 + 20 * size)
-        return (
-            100 * _NS_PER_LAUNCH
-            + _NS_PER_BYTE * moved
-            + _NS_PER_MULTIPLY_ADD * (12 * samples * m * p + 6 * sizes.steps * m * p * n)
-        )
-    if plan.algorithm == "steps":
-        return sizes.steps * 60 * _NS_PER_LAUNCH
-    products = 3 * samples * n * (m + p)
-    if plan.algorithm == "scan":  # drives and states, their gradients, and the states again for the gradient of P
-        return (
-            120 * _NS_PER_LAUNCH
-            + _NS_PER_BYTE * samples * (9 * n + 6 * (m + p)) * size
-            + _NS_PER_MULTIPLY_ADD * products
-        )
-    width = plan.width
-    moved = samples * (72 * n / width + 10 * (m + p) * size) + 24 * width * (n * (m + p) + width * m * p)
-    return 140 * _NS_PER_LAUNCH + _NS_PER_BYTE * moved + _NS_PER_MULTIPLY_ADD * (products + 3 * samples * width * m * p)
+    size, width, products = sizes.bytes_per_number, plan.width, 3 * samples * n * (m + p)
+    match plan.algorithm:
+        case "convolution":  # the record is padded to twice its length; lags are built in float64
+            launches, products = 100, 12 * samples * m * p + 6 * sizes.steps * m * p * n
+            moved = 40.0 * samples * (m + p) * size + sizes.steps * m * p * (160 + 20 * size)
+        case "steps":
+            launches, moved, products = 60 * sizes.steps, 0.0, 0
+        case "scan":  # drives and states, their gradients, and the states again for the gradient of P
+            launches, moved = 120, samples * (9.0 * n + 6 * (m + p)) * size
+        case "time blocks":
+            launches, products = 140, products + 3 * samples * width * m * p
+            moved = samples * (72 * n / width + 10 * (m + p) * size) + 24 * width * (n * (m + p) + width * m * p)
+    return launches * _NS_PER_LAUNCH + moved * _NS_PER_BYTE + products * _NS_PER_MULTIPLY_ADD
 
 
 Kernels: TypeAlias = TimeBlockKernels | ResponseKernels | ScanKernels

@@ -47,9 +47,8 @@ class TensorSystem(NamedTuple):
     @property
     def layout(self) -> "StateLayout":
         """Numbers of states of each kind."""
-        return StateLayout(
-            self.pair_rates.shape[-1], self.real_rates.shape[-1], tuple(F.shape[-3:-1] for F in self.blocks)
-        )
+        groups = tuple(F.shape[-3:-1] for F in self.blocks)
+        return StateLayout(self.pair_rates.shape[-1], self.real_rates.shape[-1], groups)
 
     @property
     def block_inputs(self) -> tuple[Tensor, ...]:
@@ -111,15 +110,6 @@ class Propagator(NamedTuple):
             self.im * re + self.re * im,
             self.reals * reals,
             tuple((P @ x.unsqueeze(-1)).squeeze(-1) for P, x in zip(self.blocks, blocks, strict=True)),
-        )
-
-    def squared(self) -> "Propagator":
-        """Return P²."""
-        return Propagator(
-            self.re * self.re - self.im * self.im,
-            2.0 * self.re * self.im,
-            self.reals * self.reals,
-            tuple(P @ P for P in self.blocks),
         )
 
     def compose(self, other: "Propagator") -> "Propagator":
@@ -228,9 +218,8 @@ def one_step(system: TensorSystem, length: float, *, linear: bool) -> OneStep:
 
 def propagator_and_input_integrals(system: TensorSystem, length: float) -> tuple[Propagator, Tensor, Tensor]:
     """Compute P, h φ₁(Ah) B and h φ₂(Ah) B, the latter two `(n, m)`."""
-    re, im, reals = (
-        powers.squeeze(-2) for powers in scalar_powers(system, length, torch.ones(1, device=system.B.device))
-    )
+    one = torch.ones(1, device=system.B.device)
+    re, im, reals = (powers.squeeze(-2) for powers in scalar_powers(system, length, one))
     blocks = [propagate_block(F, G, length) for F, G in zip(system.blocks, system.block_inputs, strict=True)]
     decay = Propagator(re, im, reals, tuple(step.P for step in blocks))
     n_pairs = system.frequencies.shape[-1]

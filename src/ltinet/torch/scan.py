@@ -91,24 +91,17 @@ class StateScan(torch.autograd.Function):
         grad_im = torch.einsum(over, l_im, x_re) - torch.einsum(over, l_re, x_im)
         grad_reals = torch.einsum(over, l_reals, x_reals)
         grad_blocks = (torch.einsum("gbtci,gbtcj->gcij", lam, x) for lam, x in zip(l_blocks, x_blocks, strict=True))
-        return (
-            None,
-            *(grad.to(re.dtype) for grad in (grad_re, grad_im, grad_reals)),
-            grad_start,
-            grad_drive,
-            *(grad.to(re.dtype) for grad in grad_blocks),
-        )
+        of_scalars = (grad.to(re.dtype) for grad in (grad_re, grad_im, grad_reals))
+        return (None, *of_scalars, grad_start, grad_drive, *(grad.to(re.dtype) for grad in grad_blocks))
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, Tensor]:
         """Return the tangents of the states, x′⁺ = P x′ + (P′ x + d′), by the same scan."""
         re, im, reals, states, *blocks = ctx.saved_tensors
         _, t_re, t_im, t_reals, t_start, t_drive, *t_blocks = tangents
-        tangent_re, tangent_im, tangent_reals, *tangent_blocks = (
-            torch.zeros_like(values) if tangent is None else tangent
-            for values, tangent in zip((re, im, reals, *blocks), (t_re, t_im, t_reals, *t_blocks), strict=True)
-        )
-        tangent_decay = Propagator(tangent_re, tangent_im, tangent_reals, tuple(tangent_blocks))
+        pairs = zip((re, im, reals, *blocks), (t_re, t_im, t_reals, *t_blocks), strict=True)
+        t_re, t_im, t_reals, *t_blocks = (torch.zeros_like(P) if tangent is None else tangent for P, tangent in pairs)
+        tangent_decay = Propagator(t_re, t_im, t_reals, tuple(t_blocks))
         drive = _multiply(_insert_axes(tangent_decay, states.dim()), states.to(re.dtype))
         drive = drive.to(states.dtype) if t_drive is None else drive.to(states.dtype) + t_drive
         start = torch.zeros_like(states[:, :, 0], dtype=re.dtype) if t_start is None else t_start
@@ -120,16 +113,18 @@ class StateScan(torch.autograd.Function):
         """Fold the mapped axis into the group axis if P has it, else into the batch axis."""
         dims = in_dims[1:]
         count = info.batch_size
-        mapped = [
-            values.movedim(dim, 0) if dim is not None else values.unsqueeze(0).expand(count, *values.shape)
-            for values, dim in zip(tensors, dims, strict=True)
-        ]
+        mapped = [_mapped_axis_first(values, dim, count) for values, dim in zip(tensors, dims, strict=True)]
         if any(dim is not None for index, dim in enumerate(dims) if index not in (3, 4)):
             states, end = StateScan.apply(reverse, *(values.flatten(0, 1) for values in mapped))
             return (states.unflatten(0, (count, -1)), end.unflatten(0, (count, -1))), (0, 0)
         start, drive = (values.movedim(0, 1).flatten(1, 2) for values in mapped[3:5])
         states, end = StateScan.apply(reverse, *tensors[:3], start, drive, *tensors[5:])
         return (states.unflatten(1, (count, -1)), end.unflatten(1, (count, -1))), (1, 1)
+
+
+def _mapped_axis_first(values: Tensor, dim: int | None, count: int) -> Tensor:
+    """Return values with the axis that vmap maps in front; equal ones along it where it is missing."""
+    return values.expand(count, *values.shape) if dim is None else values.movedim(dim, 0)
 
 
 _HAS_TRITON = find_spec("triton") is not None
@@ -186,7 +181,7 @@ def _scan_by_doubling(decay: Propagator, drive: Tensor, start: Tensor, states: T
         product = _multiply(_insert_axes(power, 4), total[:, :, source])  # before the sum: the slices overlap
         total[:, :, target] += product
         shift *= 2
-        power = power.squared() if shift <= steps else power
+        power = power.compose(power) if shift <= steps else power
     states.copy_(total[:, :, 1:] if reverse else total[:, :, :-1])
     return total[:, :, 0 if reverse else -1]
 
@@ -248,7 +243,7 @@ def _propagator_power(decay: Propagator, exponent: int) -> Propagator:
         if exponent & 1:
             result = square if result is None else result.compose(square)
         exponent >>= 1
-        square = square.squared() if exponent else square
+        square = square.compose(square) if exponent else square
     return decay if result is None else result
 
 
@@ -295,12 +290,10 @@ class _TimeVaryingScan(torch.autograd.Function):
         """Fold the mapped axis into the batch."""
         if all(dim is None for dim in in_dims):
             return _TimeVaryingScan.apply(*tensors), (None, None)
-        mapped = (
-            values.expand(info.batch_size, *values.shape) if dim is None else values.movedim(dim, 0)
-            for values, dim in zip(tensors, in_dims, strict=True)
-        )
+        count = info.batch_size
+        mapped = [_mapped_axis_first(values, dim, count) for values, dim in zip(tensors, in_dims, strict=True)]
         states, end = _TimeVaryingScan.apply(*(values.flatten(0, 1) for values in mapped))
-        return (states.unflatten(0, (info.batch_size, -1)), end.unflatten(0, (info.batch_size, -1))), (0, 0)
+        return (states.unflatten(0, (count, -1)), end.unflatten(0, (count, -1))), (0, 0)
 
     @staticmethod
     def jvp(ctx: Any, _: Tensor | None, b: Tensor | None, start: Tensor | None) -> tuple[Tensor, Tensor]:

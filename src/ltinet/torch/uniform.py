@@ -109,9 +109,8 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, along_u: Tensor | None, along_h: Tensor | None) -> Tensor | None:
         u, h = ctx.saved_tensors
-        terms = [
-            _Convolution.apply(*pair) for pair in ((along_u, h), (u, along_h)) if all(part is not None for part in pair)
-        ]
+        pairs = ((along_u, h), (u, along_h))
+        terms = [_Convolution.apply(*pair) for pair in pairs if all(part is not None for part in pair)]
         return sum(terms[1:], terms[0]) if terms else None
 
 
@@ -152,13 +151,8 @@ def _inverse_transform(transformed: Tensor, length: int) -> Tensor:
 
 
 def _padded_length(signals: Tensor) -> int:
-    """Return a length at which the circular convolution equals the linear one."""
-    return fast_fft_length(2 * signals.shape[-1] - 1)
-
-
-def fast_fft_length(minimum: int) -> int:
-    """Return the smallest even 2ᵃ 3ᵇ 5ᶜ that is not below a minimum."""
-    return 2 * next_fast_len(-(-minimum // 2), real=True)
+    """Return the smallest even 2ᵃ 3ᵇ 5ᶜ at which the circular convolution of T samples equals the linear one."""
+    return 2 * next_fast_len(signals.shape[-1], real=True)  # at least 2 T − 1
 
 
 # Blocks of time

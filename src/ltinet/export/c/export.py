@@ -4,6 +4,7 @@ The self-test compares outputs with those of the step model in Python, within th
 states the interface, cost, memory and accuracy of the exported model.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from string import Template
@@ -89,11 +90,8 @@ def _allowed_differences(model: StepModel | TappedModel, settings: ExportSetting
 
 
 def _c_rows(values: Array, dtype: str) -> str:
-    lines = [
-        "    {" + tables.c_list((tables.c_number(value, dtype) for value in row), indent=" ").strip() + "}"
-        for row in values.tolist()
-    ]
-    return ",\n".join(lines)
+    rows = ([tables.c_number(value, dtype) for value in row] for row in values.tolist())
+    return ",\n".join("    {" + tables.c_list(row, indent=" ").strip() + "}" for row in rows)
 
 
 _HOLD_TEXTS = {
@@ -122,6 +120,8 @@ def readme_text(
     """Return the README: interface, cost and accuracy."""
     products, sums = _operations(model, tapped)
     inputs, outputs = manifest.input_names(context), manifest.output_names(context)
+    channels = [(array, *channel) for array, names in (("u", inputs), ("y", outputs)) for channel in enumerate(names)]
+    signals = [f"| `{array}[{index}]` | {_markdown_cell(name)} |" for array, index, name in channels]
     return Template(read_source("c", "README.md")).substitute(
         prefix=prefix,
         upper=prefix.upper(),
@@ -139,7 +139,7 @@ def readme_text(
         sums=sums,
         memory=_memory(model, settings, tapped),
         flash=_flash(model, settings, tapped, user_states=user_states),
-        signals=_signals_table(inputs, outputs),
+        signals="\n".join(["| in C | name |", "|---|---|", *signals]),
         bounds=_bounds_table(bound, outputs),
         decomposition=_decomposition(context),
     )
@@ -191,25 +191,20 @@ def _delays(tapped: TappedModel, settings: ExportSettings, inputs: tuple[str, ..
     )
 
 
-def _width(settings: ExportSettings) -> int:
-    return np.dtype(PRECISIONS[settings.dtype]).itemsize
-
-
 def _memory(model: StepModel, settings: ExportSettings, tapped: TappedModel | None) -> int:
     """Return the bytes of a state; integers are padded to the size of the numbers."""
+    width = np.dtype(PRECISIONS[settings.dtype]).itemsize
     if tapped is not None:
-        width = _width(settings)
         numbers = max(int(tapped.history.sum()), 1) + max(int(tapped.output_steps.sum()), 1) + max(tapped.n_outputs, 1)
         integers = 4 * (max(tapped.n_inputs, 1) + max(tapped.n_outputs, 1) + 1)
         return _memory(tapped.step, settings, None) + -(-(numbers * width + integers) // width) * width
     numbers = max(tables.padded_state_count(model, settings.dtype), 1) + max(model.n_inputs, 1) + model.n_slow_states
-    width = _width(settings)
     return -(-(numbers * width + 4) // width) * width
 
 
 def _flash(model: StepModel, settings: ExportSettings, tapped: TappedModel | None, *, user_states: bool) -> int:
     """Return the bytes of the tables."""
-    width = _width(settings)
+    width = np.dtype(PRECISIONS[settings.dtype]).itemsize
     if tapped is None:
         return _table_numbers(model, settings, user_states=user_states) * width
     m, p, taps = tapped.n_inputs, tapped.n_outputs, len(tapped.taps)
@@ -226,12 +221,6 @@ def _table_numbers(model: StepModel, settings: ExportSettings, *, user_states: b
     return propagators + drive + outputs + n + (n * n if user_states else 0)
 
 
-def _signals_table(inputs: tuple[str, ...], outputs: tuple[str, ...]) -> str:
-    rows = [f"| `u[{index}]` | {_markdown_cell(name)} |" for index, name in enumerate(inputs)]
-    rows += [f"| `y[{index}]` | {_markdown_cell(name)} |" for index, name in enumerate(outputs)]
-    return "\n".join(["| in C | name |", "|---|---|", *rows])
-
-
 def _decomposition(context: SimulationContext) -> str:
     """Return a paragraph on the error of the block-diagonal form; "" for a network without a system."""
     if context.form is None:
@@ -245,10 +234,8 @@ def _decomposition(context: SimulationContext) -> str:
 
 
 def _bounds_table(bound: RoundingBound, outputs: tuple[str, ...]) -> str:
-    rows = [
-        f"| {_markdown_cell(name)} | {_format_value(size)} | {_format_value(step)} | {_format_value(drift)} |"
-        for name, size, step, drift in zip(outputs, bound.size, bound.per_step, bound.drift, strict=True)
-    ]
+    columns = zip(outputs, bound.size, bound.per_step, bound.drift, strict=True)
+    rows = [f"| {' | '.join([_markdown_cell(name), *map(_format_value, values)])} |" for name, *values in columns]
     head = f"| output | size ≤ | error per step ≤ | error after {manifest.LONG_RUN_STEPS:.0e} steps ≤ |"
     return "\n".join([head, "|---|---|---|---|", *rows])
 
@@ -280,10 +267,18 @@ def write_c(
     model = build_exported_model(context, settings)
     tapped = build_tapped_model(model, settings) if settings.signals.shifts_signals else None
     bound = manifest.long_run_bound(tapped or model, settings)
+    inputs, outputs = manifest.input_names(context), manifest.output_names(context)
     if tapped is None:
-        files = model_sources(context, model, settings, prefix=prefix, user_states=user_states)
-    else:
-        files = _delayed_sources(context, tapped, settings, prefix=prefix, user_states=user_states)
+        files = model_sources(model, settings, prefix=prefix, user_states=user_states, inputs=inputs, outputs=outputs)
+    else:  # the core, and the delay lines around it
+        signals = tables.signals_section(tapped, inputs=inputs, outputs=outputs)
+        delays = tables.delays_section(tapped, settings)
+        files = {
+            f"{prefix}.c": fill_template(read_source("c", "delayed.c"), {"delays": delays}, prefix=prefix),
+            f"{prefix}.h": fill_template(read_source("c", "delayed.h"), {"signals": signals}, prefix=prefix),
+        }
+        held = replace(settings, hold="zero")
+        files |= model_sources(tapped.step, held, prefix=f"{prefix}_core", user_states=user_states)
     vectors = self_test_section(model, settings, tapped)
     makefile = read_source("c", "Makefile" if tapped is None else "Makefile.delayed")
     files |= {
@@ -301,37 +296,13 @@ def write_c(
 
 
 def model_sources(
-    context: SimulationContext, model: StepModel, settings: ExportSettings, *, prefix: str, user_states: bool
-) -> dict[str, str]:
-    """Return the two files that a program needs."""
-    sizes = tables.sizes_section(
-        model,
-        settings,
-        inputs=manifest.input_names(context),
-        outputs=manifest.output_names(context),
-        user_states=user_states,
-    )
+    model: StepModel, settings: ExportSettings, *, prefix: str, user_states: bool, inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+) -> dict[str, str]:  # fmt: skip
+    """Return the source and the header of a model, with the names of its inputs and outputs."""
+    sizes = tables.sizes_section(model, settings, inputs=inputs, outputs=outputs, user_states=user_states)
     constants = tables.tables_section(model, settings, user_states=user_states)
     return {
         f"{prefix}.c": fill_template(read_source("c", "model.c"), {"tables": constants}, prefix=prefix),
         f"{prefix}.h": fill_template(read_source("c", "model.h"), {"sizes": sizes}, prefix=prefix),
-    }
-
-
-def _delayed_sources(
-    context: SimulationContext, tapped: TappedModel, settings: ExportSettings, *, prefix: str, user_states: bool
-) -> dict[str, str]:
-    """Return the four files of a model with delays or an operating point: the core, and the delay lines around it."""
-    core, held = f"{prefix}_core", replace(settings, hold="zero")
-    sizes = tables.sizes_section(tapped.step, held, inputs=(), outputs=(), user_states=user_states)
-    constants = tables.tables_section(tapped.step, held, user_states=user_states)
-    signals = tables.signals_section(
-        tapped, inputs=manifest.input_names(context), outputs=manifest.output_names(context)
-    )
-    delays = tables.delays_section(tapped, settings)
-    return {
-        f"{prefix}.c": fill_template(read_source("c", "delayed.c"), {"delays": delays}, prefix=prefix),
-        f"{prefix}.h": fill_template(read_source("c", "delayed.h"), {"signals": signals}, prefix=prefix),
-        f"{core}.c": fill_template(read_source("c", "model.c"), {"tables": constants}, prefix=core),
-        f"{core}.h": fill_template(read_source("c", "model.h"), {"sizes": sizes}, prefix=core),
     }

@@ -127,17 +127,11 @@ def delays_section(tapped: TappedModel, settings: ExportSettings) -> str:
         "WAITING_FIRST": (np.cumsum(waiting) - waiting, "OUTPUTS"),
         "WAITING_LENGTH": (waiting, "OUTPUTS"),
     }
-    parts = [
-        f"static const int {name}[MODEL_DIM(MODEL_{size})] = {{\n{c_integers(values)}}};\n"
-        for name, (values, size) in integers.items()
-    ]
-    parts += [
-        writer.row("U0", tapped.u0, "INPUTS", always=True),
-        writer.row("Y0", tapped.y0, "OUTPUTS", always=True),
-    ]
+    parts = [c_integer_table(name, f"MODEL_DIM(MODEL_{size})", values) for name, (values, size) in integers.items()]
+    parts.append(writer.row("U0", tapped.u0, "INPUTS", always=True))
+    parts.append(writer.row("Y0", tapped.y0, "OUTPUTS", always=True))
     if tapped.is_partial.any():
-        flags = c_integers(tapped.is_partial.astype(int))
-        parts.append(f"static const int IS_PARTIAL[MODEL_DIM(MODEL_OUTPUTS)] = {{\n{flags}}};\n")
+        parts.append(c_integer_table("IS_PARTIAL", "MODEL_DIM(MODEL_OUTPUTS)", tapped.is_partial.astype(int)))
         parts.append(writer.rows("L", tapped.L, "OUTPUTS", "TAPS"))
     return "\n".join(parts)
 
@@ -155,9 +149,10 @@ def c_list(numbers: Iterable[str], *, indent: str = "    ", per_line: int = _NUM
     return ",\n".join(indent + line for line in lines)
 
 
-def c_integers(values: ArrayLike) -> str:
-    """Return integers separated by commas, in lines; a zero for an empty array."""
-    return c_list(map(str, np.asarray(values).tolist() or [0]), per_line=12)
+def c_integer_table(name: str, size: str, values: ArrayLike) -> str:
+    """Return an array of integers; one zero for an empty one."""
+    numbers = c_list(map(str, np.asarray(values).tolist() or [0]), per_line=12)
+    return f"static const int {name}[{size}] = {{\n{numbers}}};\n"
 
 
 class _TableWriter:
@@ -190,10 +185,7 @@ def _write_block_tables(model: StepModel, writer: _TableWriter) -> list[str]:
     offsets = {"FIRST_STATE": first_state, "SIZE": sizes, "FIRST_ENTRY": np.cumsum(entries) - entries}
     n_fast = len(model.blocks) - model.slow_blocks
     matrices = [block.P if index < n_fast else block.P_minus_1 for index, block in enumerate(model.blocks)]
-    integers = [
-        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_integers(values)}}};\n"
-        for name, values in offsets.items()
-    ]
+    integers = [c_integer_table(f"BLOCK_{name}", "MODEL_BLOCKS", values) for name, values in offsets.items()]
     entry = writer.row("P_BLOCK", np.concatenate([matrix.T.ravel() for matrix in matrices]), "BLOCKS")
     return [*integers, entry.replace("MODEL_DIM(MODEL_BLOCKS)", str(int(entries.sum())))]
 

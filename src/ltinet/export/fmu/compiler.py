@@ -41,9 +41,9 @@ def find_compiler(compiler: str | Sequence[str] | None) -> list[str]:
     """Return the command of the named compiler, or of an installed one; raise `MissingDependencyError` without one."""
     zig = [sys.executable, "-m", "ziglang", "cc"]
     if compiler is None:
-        for name in _COMPILER_NAMES:
-            if shutil.which(name):
-                return [name]
+        installed = next(filter(shutil.which, _COMPILER_NAMES), None)
+        if installed is not None:
+            return [installed]
         if find_spec("ziglang") is not None:
             return zig
         raise MissingDependencyError(
@@ -96,13 +96,8 @@ def _compile(
         flags += ["-target", _TARGETS[target]]
     inputs = [name for name in sources if name.endswith(".c")]
     ending = [] if system == "windows" else ["-lm"]
-    result = subprocess.run(  # noqa: S603
-        [*command, *flags, "-o", library.name, *inputs, *ending],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    arguments = [*command, *flags, "-o", library.name, *inputs, *ending]
+    result = subprocess.run(arguments, cwd=directory, capture_output=True, text=True, check=False)  # noqa: S603
     if result.returncode or not library.exists():
         line = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip()[:200])
         raise FileFormatError(

@@ -18,10 +18,7 @@ Version = Literal["3.0", "2.0"]
 MAX_STEPS_PER_DT = 16  # communication steps per dt of the longest delay that an FMU can store
 VERSIONS: tuple[Version, ...] = ("3.0", "2.0")
 _UNIT = re.compile(r".*\S\s*[(\[]([^()\[\]]+)[)\]]")  # a unit at the end of a name: "Force (N)"
-_CAPABILITIES = {
-    "canHandleVariableCommunicationStepSize": "true",
-    "canBeInstantiatedOnlyOncePerProcess": "false",
-}
+_CAPABILITIES = {"canHandleVariableCommunicationStepSize": "true", "canBeInstantiatedOnlyOncePerProcess": "false"}
 _ATTRIBUTES = {
     "input": {"causality": "input", "variability": "continuous"},
     "output": {"causality": "output", "variability": "continuous", "initial": "calculated"},
@@ -42,26 +39,10 @@ class ModelDescription:
     sources: Sequence[str]
     signals: SignalSettings = NO_SETTINGS
 
-    @property
-    def units(self) -> list[str]:
-        """Every unit once, in the order of the variables."""
-        units = [unit_in_name(name) for name in (*self.inputs, *self.outputs)]
-        return list(dict.fromkeys(unit for unit in units if unit is not None))
-
     def direct(self, output: int) -> list[int]:
         """Return the inputs that an output depends on without delay."""
         is_delayed = self.signals.total_delay(len(self.outputs), len(self.inputs))[output] > 0.0
         return [int(index) for index in np.flatnonzero(np.where(is_delayed, 0.0, self.model.D[output]))]
-
-    @property
-    def starts(self) -> list[str]:
-        """Start values of inputs: the operating point."""
-        return [repr(u0) if u0 else "0" for u0 in self.signals.array("u0", len(self.inputs)).tolist()]
-
-    @property
-    def description_attribute(self) -> dict[str, str]:
-        """Attribute with a description, for a model with delays or an operating point."""
-        return {"description": " ".join(_usage_notes(self))} if self.signals.shifts_signals else {}
 
 
 def _usage_notes(description: ModelDescription) -> list[str]:
@@ -120,7 +101,9 @@ def model_description_xml(description: ModelDescription, version: Version) -> by
     identity = {"instantiationToken" if is_fmi3 else "guid": description.token}
     attributes = {"fmiVersion": version, "modelName": description.name, **identity, "generationTool": "ltinet"}
     attributes |= {"variableNamingConvention": "flat"} | ({} if is_fmi3 else {"numberOfEventIndicators": "0"})
-    root = ElementTree.Element("fmiModelDescription", attributes | description.description_attribute)
+    if description.signals.shifts_signals:
+        attributes["description"] = " ".join(_usage_notes(description))
+    root = ElementTree.Element("fmiModelDescription", attributes)
     simulation = _add_element(root, "CoSimulation", modelIdentifier=description.identifier)
     if is_fmi3:
         simulation.attrib.update(canGetAndSetFMUState="true", canSerializeFMUState="true", fixedInternalStepSize=dt)
@@ -130,10 +113,11 @@ def model_description_xml(description: ModelDescription, version: Version) -> by
         for name in description.sources:
             _add_element(sources, "File", name=name)
     simulation.attrib.update(_CAPABILITIES)
-    if description.units:
-        units = _add_element(root, "UnitDefinitions")
-        for unit in description.units:
-            _add_element(units, "Unit", name=unit)
+    units = dict.fromkeys(filter(None, map(unit_in_name, (*description.inputs, *description.outputs))))
+    if units:
+        definitions = _add_element(root, "UnitDefinitions")
+        for unit in units:
+            _add_element(definitions, "Unit", name=unit)
     _add_element(root, "DefaultExperiment", startTime="0", stepSize=dt)
     _add_variables(_add_element(root, "ModelVariables"), description, is_fmi3=is_fmi3)
     structure = _add_element(root, "ModelStructure")
@@ -152,11 +136,12 @@ def model_description_xml(description: ModelDescription, version: Version) -> by
 
 def _add_variables(parent: ElementTree.Element, description: ModelDescription, *, is_fmi3: bool) -> None:
     """Add all variables; FMI 2.0 has an element for the type inside that of the variable."""
+    operating_point = description.signals.array("u0", len(description.inputs)).tolist()
     for index, (name, causality) in enumerate(_variables(description)):
         unit = unit_in_name(name) if causality != "independent" else None
-        of_type = ({} if unit is None else {"unit": unit}) | (
-            {"start": description.starts[index]} if causality == "input" else {}
-        )
+        of_type = {} if unit is None else {"unit": unit}
+        if causality == "input":
+            of_type["start"] = repr(operating_point[index]) if operating_point[index] else "0"
         common = {"name": name, "valueReference": str(index), **_ATTRIBUTES[causality]}
         if is_fmi3:
             _add_element(parent, "Float64", **common, **of_type)

@@ -19,7 +19,7 @@ from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
 from ltinet.export import manifest
 from ltinet.export.c.export import model_sources
-from ltinet.export.c.tables import c_integers, c_list, c_number
+from ltinet.export.c.tables import c_integer_table, c_list, c_number
 from ltinet.export.c.templates import fill_template, read_source
 from ltinet.export.fmu import description
 from ltinet.export.fmu.compiler import compile_libraries, find_compiler, validate_platforms
@@ -54,9 +54,7 @@ def _dense_block_tables(model: StepModel) -> list[str]:
     sizes = np.array([len(block.F) for block in model.blocks])
     first = len(model.rates) + model.n_pairs + np.cumsum(sizes) - sizes
     tables = {"STATE": first, "STATES": sizes, "AT": np.cumsum(sizes**2) - sizes**2}
-    lines = [
-        f"static const int BLOCK_{name}[MODEL_BLOCKS] = {{\n{c_integers(values)}}};" for name, values in tables.items()
-    ]
+    lines = [c_integer_table(f"BLOCK_{name}", "MODEL_BLOCKS", values).rstrip() for name, values in tables.items()]
     entries = np.concatenate([block.F.ravel() for block in model.blocks])
     return [*lines, f"static const double F_BLOCK[MODEL_BLOCK_ENTRIES] = {{\n{_c_numbers(entries)}}};"]
 
@@ -85,8 +83,8 @@ def delay_tables_section(model: StepModel, signals: SignalSettings) -> str:
     }
     lines = [f"static const double {name} = {{\n{_c_numbers(values)}}};" for name, values in tables.items()]
     lines.append(f"static const double LONGEST_DELAY = {c_number(largest_delay(model, signals), 'double')};")
-    indices = c_integers(copy_of_output)
-    return "\n".join([*lines, f"static const int OUTPUT_COPY[MODEL_DIM(MODEL_OUTPUTS)] = {{\n{indices}}};"])
+    lines.append(c_integer_table("OUTPUT_COPY", "MODEL_DIM(MODEL_OUTPUTS)", copy_of_output).rstrip())
+    return "\n".join(lines)
 
 
 def largest_delay(model: StepModel, signals: SignalSettings) -> float:
@@ -117,9 +115,8 @@ def write_fmu(
     shifts_signals = settings.signals.shifts_signals
     bound = manifest.long_run_bound(build_tapped_model(model, settings) if shifts_signals else model, settings)
     facts = manifest.build_manifest("fmu", context, settings, model=model, bound=bound, files=[])
-    token = hashlib.sha256(
-        f"{version} {manifest.manifest_bytes(facts)} {model.start.tobytes().hex()}".encode()
-    ).hexdigest()
+    identity = f"{version} {manifest.manifest_bytes(facts)} {model.start.tobytes().hex()}"
+    token = hashlib.sha256(identity.encode()).hexdigest()
     sources = _sources(context, model, settings, version=version, token=token)
     model_description = description.ModelDescription(
         name="".join(mark if mark.isprintable() else "_" for mark in path.stem),
@@ -162,7 +159,8 @@ def _sources(
     }
     number = version[0]
     names = ("any_step.c", "any_step.h", "instance.c", "instance.h", f"fmi{number}.c", f"fmi{number}_absent.c")
-    files = model_sources(context, model, settings, prefix="model", user_states=False)
+    inputs, outputs = manifest.input_names(context), manifest.output_names(context)
+    files = model_sources(model, settings, prefix="model", user_states=False, inputs=inputs, outputs=outputs)
     files |= {name: fill_template(read_source("fmu", name), sections, prefix="model") for name in names}
     if settings.signals.shifts_signals:
         sections["delay sizes"] = delay_sizes(model, settings.signals)

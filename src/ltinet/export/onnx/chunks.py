@@ -37,11 +37,8 @@ class BlockGroup:
 def blocks_by_size(model: StepModel) -> list[BlockGroup]:
     """Return all blocks of the model, grouped by size, small ones first."""
     pairs, n_scalars = model.n_pairs, len(model.rates)
-    first = n_scalars + pairs
-    starts, sizes = [], [len(block.F) for block in model.blocks]
-    for size in sizes:
-        starts.append(first)
-        first += size
+    sizes = [len(block.F) for block in model.blocks]
+    starts = n_scalars + pairs + np.cumsum([0, *sizes])[:-1]
     scalars_by_size = {1: np.arange(pairs, n_scalars), 2: np.arange(pairs)}
     groups = []
     for size in sorted({*sizes, *(size for size, scalars in scalars_by_size.items() if len(scalars))}):

@@ -136,7 +136,23 @@ def write_stack(
         "initial state": [value for run in networks for value in run.start],
     }
     build = GraphBuilder(PRECISIONS[dtype])
-    _add_series(runs, build, sizes=(len(inputs), len(outputs), len(facts["initial state"])))
+    n_state = len(facts["initial state"])
+    build.declare("u", ["batch", "time", len(inputs)])
+    build.declare("state", ["batch", n_state])
+    signal, first, next_states = "u", 0, []
+    for run in runs:
+        if isinstance(run, MapPart):
+            signal = run.map.nodes(build, signal)
+            continue
+        last = first + len(run.start)
+        state = build.op("Slice", "state", [first], [last], [1])
+        signal, next_state = run.nodes(build, NetworkPorts(signal, state, None, None))
+        next_states.append(next_state)
+        first = last
+    build.op("Identity", signal, name="y")
+    build.op("Concat", *next_states, axis=1, name="next_state")
+    build.result("y", ["batch", "time", len(outputs)])
+    build.result("next_state", ["batch", n_state])
     _write_graph(path, build, facts)
     notes = dict.fromkeys(note for run in networks for note in growth_warnings(run.model))
     return Export(path, (path.name,), facts, tuple(notes))
@@ -145,34 +161,12 @@ def write_stack(
 def _write_graph(path: Path, build: GraphBuilder, record: Mapping[str, Any]) -> None:
     """Check the graph and write it with its manifest."""
     onnx = graph.import_onnx()
-    model = onnx.helper.make_model(
-        build.graph("network"), opset_imports=[onnx.helper.make_opsetid("", graph.OPSET)], producer_name="ltinet"
-    )
+    opset = onnx.helper.make_opsetid("", graph.OPSET)
+    model = onnx.helper.make_model(build.graph("network"), opset_imports=[opset], producer_name="ltinet")
     model.ir_version = graph.IR_VERSION
     onnx.helper.set_model_props(model, {"ltinet": manifest.manifest_bytes(record)})
     onnx.checker.check_model(model, full_check=True)
     manifest.write_export_file(path, model.SerializeToString(deterministic=True))
-
-
-def _add_series(runs: Sequence[_NetworkRun | MapPart], build: GraphBuilder, *, sizes: tuple[int, int, int]) -> None:
-    """Add inputs, the nodes of all parts, and outputs; `sizes` are those of u, y and the state."""
-    n_inputs, n_outputs, n_state = sizes
-    build.declare("u", ["batch", "time", n_inputs])
-    build.declare("state", ["batch", n_state])
-    signal, first, next_states = "u", 0, []
-    for run in runs:
-        if isinstance(run, MapPart):
-            signal = run.map.nodes(build, signal)
-            continue
-        last = first + len(run.start)
-        state = build.op("Slice", "state", *graph.columns(build, first, last))
-        signal, next_state = run.nodes(build, NetworkPorts(signal, state, None, None))
-        next_states.append(next_state)
-        first = last
-    build.op("Identity", signal, name="y")
-    build.op("Concat", *next_states, axis=1, name="next_state")
-    build.result("y", ["batch", "time", n_outputs])
-    build.result("next_state", ["batch", n_state])
 
 
 def _time_step(parts: Sequence[NetworkPart | MapPart]) -> float:
@@ -201,6 +195,6 @@ def _part_facts(run: _NetworkRun | MapPart) -> dict[str, Any]:
     signals = NO_SETTINGS if run.tapped is None else run.tapped.settings
     network = {"sha256": network_checksum(run.context.stored._replace(settings=signals)), "states": run.model.n_states}
     facts = {"kind": "network", "network": network, "hold": run.model.hold, "samples in a chunk": run.chunks.width}
-    return facts | (
-        {} if run.tapped is None else {"delays and operating point": manifest.describe_signal_settings(signals)}
-    )
+    if run.tapped is not None:
+        facts["delays and operating point"] = manifest.describe_signal_settings(signals)
+    return facts

@@ -25,7 +25,7 @@ class PolynomialMap(NamedTuple):
         z = build.op("Div", x, scale)
         total = build.table(self.weights[-1])
         for weight in self.weights[-2::-1]:
-            total = build.op("Add", build.op("Mul", total, z), build.table(weight))
+            total = build.op("Add", build.op("Mul", total, z), weight)
         return build.op("Mul", build.op("Mul", total, z), scale)
 
 
@@ -41,18 +41,18 @@ class SplineMap(NamedTuple):
     def nodes(self, build: GraphBuilder, x: str) -> str:
         """Add nodes that evaluate every B-spline at every sample."""
         n_pieces = self.weights.shape[1] - 3
-        knots = build.table(np.arange(-1.0, n_pieces + 2.0))
-        from_low = build.op("Sub", build.op("Unsqueeze", x, build.integers([-1])), build.table(np.array([self.low])))
-        in_pieces = build.op("Mul", from_low, build.table(np.array([n_pieces / (self.high - self.low)])))
+        knots = np.arange(-1.0, n_pieces + 2.0)
+        from_low = build.op("Sub", build.op("Unsqueeze", x, [-1]), np.array([self.low]))
+        in_pieces = build.op("Mul", from_low, np.array([n_pieces / (self.high - self.low)]))
         distance = build.op("Abs", build.op("Sub", in_pieces, knots))
         outer, inner = (_truncated_cube(build, distance, edge) for edge in (2.0, 1.0))
         # B(d) = ((2 − d)₊³ − 4 (1 − d)₊³)/6 at a distance of d knots.
-        difference = build.op("Sub", outer, build.op("Mul", inner, build.table(np.array([4.0]))))
-        cubic = build.op("Div", difference, build.table(np.array([6.0])))
-        weighted = build.op("Mul", cubic, build.table(self.weights))
-        ones = build.table(np.ones((len(self.weights[0]), 1)))  # onnxruntime's ReduceSum fails for empty batches
-        curve = build.op("Squeeze", build.op("MatMul", weighted, ones), build.integers([-1]))
-        return build.op("Add", build.op("Mul", x, build.table(self.slope)), curve)
+        difference = build.op("Sub", outer, build.op("Mul", inner, np.array([4.0])))
+        cubic = build.op("Div", difference, np.array([6.0]))
+        weighted = build.op("Mul", cubic, self.weights)
+        ones = np.ones((len(self.weights[0]), 1))  # onnxruntime's ReduceSum fails for empty batches
+        curve = build.op("Squeeze", build.op("MatMul", weighted, ones), [-1])
+        return build.op("Add", build.op("Mul", x, self.slope), curve)
 
 
 class MonotoneMap(NamedTuple):
@@ -69,14 +69,14 @@ class MonotoneMap(NamedTuple):
         n_pieces = self.slopes.shape[1] - 1
         width = ((self.high - self.low) / n_pieces)[:, None]
         knots = np.arange(n_pieces + 1.0)
-        from_low = build.op("Sub", build.op("Unsqueeze", x, build.integers([-1])), build.table(self.low[:, None]))
-        position = build.op("Sub", build.op("Div", from_low, build.table(width)), build.table(knots))
+        from_low = build.op("Sub", build.op("Unsqueeze", x, [-1]), self.low[:, None])
+        position = build.op("Sub", build.op("Div", from_low, width), knots)
         above = _hat_integral(build, position, is_open=knots == n_pieces)
         below = _hat_integral(build, build.op("Neg", position), is_open=knots == 0)
-        weighted = build.op("Mul", build.op("Sub", above, below), build.table(width * self.slopes))
-        ones = build.table(np.ones((n_pieces + 1, 1)))
-        curve = build.op("Squeeze", build.op("MatMul", weighted, ones), build.integers([-1]))
-        return build.op("Add", curve, build.table(self.offset))
+        weighted = build.op("Mul", build.op("Sub", above, below), width * self.slopes)
+        ones = np.ones((n_pieces + 1, 1))
+        curve = build.op("Squeeze", build.op("MatMul", weighted, ones), [-1])
+        return build.op("Add", curve, self.offset)
 
 
 class TanhMap(NamedTuple):
@@ -89,10 +89,10 @@ class TanhMap(NamedTuple):
 
     def nodes(self, build: GraphBuilder, x: str) -> str:
         """Add nodes of a linear map and one layer."""
-        inner = build.op("Tanh", build.op("Add", build.op("MatMul", x, build.table(self.W.T)), build.table(self.b)))
-        curve = build.op("MatMul", inner, build.table(self.V.T))
-        total = build.op("Add", build.op("MatMul", x, build.table(self.L.T)), curve)
-        return build.op("Sub", total, build.table(self.V @ np.tanh(self.b)))
+        inner = build.op("Tanh", build.op("Add", build.op("MatMul", x, self.W.T), self.b))
+        curve = build.op("MatMul", inner, self.V.T)
+        total = build.op("Add", build.op("MatMul", x, self.L.T), curve)
+        return build.op("Sub", total, self.V @ np.tanh(self.b))
 
 
 MapNodes: TypeAlias = PolynomialMap | SplineMap | MonotoneMap | TanhMap
@@ -101,8 +101,8 @@ MapNodes: TypeAlias = PolynomialMap | SplineMap | MonotoneMap | TanhMap
 
 def _truncated_cube(build: GraphBuilder, distance: str, edge: float) -> str:
     """Return (edge − distance)³₊."""
-    difference = build.op("Sub", build.table(np.array([edge])), distance)
-    positive = build.op("Max", difference, build.table(np.zeros(1)))
+    difference = build.op("Sub", np.array([edge]), distance)
+    positive = build.op("Max", difference, np.zeros(1))
     return build.op("Mul", build.op("Mul", positive, positive), positive)
 
 
@@ -112,5 +112,5 @@ def _hat_integral(build: GraphBuilder, position: str, *, is_open: Array) -> str:
     above = build.op("Max", position, zero)
     limited = build.op("Min", above, one)
     hat = build.op("Sub", limited, build.op("Mul", build.op("Mul", limited, limited), half))
-    bounded = build.op("Mul", hat, build.table(1.0 - is_open))
-    return build.op("Add", bounded, build.op("Mul", above, build.table(1.0 * is_open)))
+    bounded = build.op("Mul", hat, 1.0 - is_open)
+    return build.op("Add", bounded, build.op("Mul", above, 1.0 * is_open))
