@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
-from ltinet.identification.diagnostics import CandidateSummary, RecordDiagnostics, ResponseDiagnostics, covariance_data
+from ltinet.identification.diagnostics import CandidateSummary, RecordDiagnostics, ResponseDiagnostics
 from ltinet.identification.estimation import (
     DivergentModelError,
     Estimate,
@@ -35,6 +35,7 @@ from ltinet.identification.order_selection import EstimationSettings
 from ltinet.identification.preprocessing import choose_units
 from ltinet.identification.records import Record, n_samples, resolve_time_step, validate_records
 from ltinet.identification.result import IdentificationResult
+from ltinet.identification.sensitivities import leading_part
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.state_space import StateSpace
 from ltinet.systems.signal_names import NamesLike, SignalNames
@@ -164,7 +165,9 @@ def identify(  # noqa: PLR0913
         sample_time=step,
         notes=(_SLOPES_NOTE,) if trend == "linear" else (),
     )
-    covariance = covariance_data(best.driven, records, feedthrough=feedthrough, trend=trend, gain=units.gain)
+    # Copies of the beginnings, so that long records can be released.
+    parts = [leading_part(record, start) for record, start in zip(records, best.driven.starts, strict=True)]
+    beginnings = tuple(Record(record.u.copy(), record.y.copy()) for record, _ in parts)
     return IdentificationResult(
         system=StateSpace.of(matrices, settings=signal_settings),
         dt=step,
@@ -184,7 +187,18 @@ def identify(  # noqa: PLR0913
         order=model.order,
         modes=model,
         diagnostics=RecordDiagnostics(
-            model, covariance, units, step, delays, trend, u_mean, output_offsets, levels=y_mean
+            modes=model,
+            driven=replace(best.driven, starts=tuple(start for _, start in parts)),
+            records=beginnings,
+            share=n_samples(beginnings) / n_samples(records),
+            units=units,
+            feedthrough=feedthrough,
+            trend=trend,
+            dt=step,
+            delay=delays,
+            input_offsets=u_mean,
+            output_offsets=output_offsets,
+            levels=y_mean,
         ),
     )
 

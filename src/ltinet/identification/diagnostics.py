@@ -28,24 +28,17 @@ from ltinet.identification.linear_parameters import (
     compute_regressors,
     fit_initial_condition,
     simulated_outputs,
+    simulation_residuals,
 )
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.preprocessing import ChannelUnits
-from ltinet.identification.records import Record, n_samples, require_channels, validate_records
-from ltinet.identification.residual_analysis import (
-    ResidualTests,
-    feedback_warning,
-    output_deviations,
-    record_fits,
-    record_residual_tests,
-)
-from ltinet.identification.sensitivities import MAX_PARAMETERS, ParameterLayout, leading_part
+from ltinet.identification.records import Record, require_channels, validate_records
+from ltinet.identification.residual_analysis import ResidualTests, analyze_residuals, feedback_warning
+from ltinet.identification.sensitivities import MAX_PARAMETERS, ParameterLayout
 from ltinet.identification.uncertainty import ParameterCovariance, parameter_covariance, response_gradient
-from ltinet.systems.matrices import Matrix
 
-_MIN_NOISE_SHARE = (
-    0.01  # lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise
-)
+# Lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise.
+_MIN_NOISE_SHARE = 0.01
 _NOISE_FREE = 1e-11  # of a channel: smaller errors are rounding, which no covariance describes
 Values = NDArray[np.float64] | NDArray[np.complex128]
 
@@ -74,46 +67,23 @@ class CandidateSummary(NamedTuple):
 # Records.
 
 
-@dataclass(frozen=True, eq=False)
-class CovarianceData:
-    """Model in units of its records, with their beginnings."""
-
-    driven: DrivenModel
-    records: tuple[Record, ...]
-    share: float
-    """Share of all samples that the beginnings hold."""
-    feedthrough: bool
-    trend: Trend
-    gain: Matrix
-    """Units of outputs by units of inputs, `(p, m)`."""
-
-    def covariance(self) -> ParameterCovariance | None:
-        """Return the covariance of the parameters, assuming that the other samples carry as much information each."""
-        covariance = parameter_covariance(self.driven, self.records, feedthrough=self.feedthrough, trend=self.trend)
-        return covariance and replace(covariance, matrix=self.share * covariance.matrix, gain=self.gain)
-
-
-def covariance_data(
-    driven: DrivenModel, records: tuple[Record, ...], *, feedthrough: bool, trend: Trend, gain: Matrix
-) -> CovarianceData:
-    """Copy the beginnings of the records, so that long records can be released."""
-    parts = [leading_part(record, start) for record, start in zip(records, driven.starts, strict=True)]
-    beginnings = tuple(Record(record.u.copy(), record.y.copy()) for record, _ in parts)
-    driven = replace(driven, starts=tuple(start for _, start in parts))
-    return CovarianceData(driven, beginnings, n_samples(beginnings) / n_samples(records), feedthrough, trend, gain)
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class RecordDiagnostics:
     """Model at the samples, the records that it was fitted to, and the offsets of the channels."""
 
     modes: ModalModel
-    data: CovarianceData
+    driven: DrivenModel
+    """Model in units of its records, with their starts."""
+    records: tuple[Record, ...]
+    """Records in their units, of long ones the beginnings."""
+    share: float
+    """Share of all samples that the beginnings hold."""
     units: ChannelUnits
+    feedthrough: bool
+    trend: Trend
     dt: float
     delay: tuple[int, ...]
-    trend: Trend
     input_offsets: Array
     output_offsets: Array
     """Offsets that the model adds to its outputs."""
@@ -121,26 +91,36 @@ class RecordDiagnostics:
     """Offsets that were subtracted from outputs before the model was fitted, `(p,)`."""
 
     def covariance(self) -> ParameterCovariance | None:
-        """Return the covariance of the parameters, in units of the records."""
-        return self.data.covariance()
+        """Return the covariance of the parameters, assuming that the other samples carry as much information each."""
+        covariance = parameter_covariance(self.driven, self.records, feedthrough=self.feedthrough, trend=self.trend)
+        return covariance and replace(covariance, matrix=self.share * covariance.matrix, gain=self.units.gain)
 
     def residual_warnings(self) -> tuple[str, ...]:
         """Return a warning where the records seem to come from a closed loop."""
-        return feedback_warning(self.data.driven, self.data.records)
+        return feedback_warning(self.driven, self.records)
 
     def fit(self, first: Any, second: Any) -> Array:
         """Return 100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, states at the first sample fitted."""
-        return record_fits(self.modes, self._prepare(first, second))
+        errors, squares = np.zeros(self.modes.n_outputs), np.zeros(self.modes.n_outputs)
+        for record in self._prepare(first, second):
+            deviations = _output_deviations(record)
+            errors += fit_initial_condition(self.modes, record, trend="none", scale=deviations)[1]
+            squares += ((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0)
+        return np.asarray(100.0 * (1.0 - np.sqrt(errors / squares)))
 
     def residuals(self, first: Any, second: Any) -> ResidualTests:
         """Return residual tests with starts fitted, and trends where they belong to the model."""
-        return record_residual_tests(self.modes, self._prepare(first, second), self.trend)
+        records, residuals, scale = self._prepare(first, second), [], np.ones(self.modes.n_outputs)
+        for record in records:
+            start, _ = fit_initial_condition(self.modes, record, trend=self.trend, scale=scale)
+            residuals.append(simulation_residuals(self.modes, record, start))
+        return analyze_residuals(residuals, [record.u for record in records])
 
     def compared(self, first: Any, second: Any) -> tuple[DataComparison, ...]:
         """Return outputs `(T, p)` of every record and the simulated ones, states fitted at the first sample."""
         comparisons = []
         for record in self._prepare(first, second):
-            start, _ = fit_initial_condition(self.modes, record, trend="none", scale=output_deviations(record))
+            start, _ = fit_initial_condition(self.modes, record, trend="none", scale=_output_deviations(record))
             simulated = simulated_outputs(compute_regressors(self.modes, record), self.modes, start)
             times = np.asarray(self.dt * np.arange(len(record)), dtype=np.float64)
             comparisons.append(DataComparison(times, record.y + self.output_offsets, simulated + self.output_offsets))
@@ -151,8 +131,7 @@ class RecordDiagnostics:
         if u is None and y is None:
             shift = self.levels - self.output_offsets
             return tuple(
-                Record(record.u * self.units.inputs, record.y * self.units.outputs + shift)
-                for record in self.data.records
+                Record(record.u * self.units.inputs, record.y * self.units.outputs + shift) for record in self.records
             )
         records = validate_records(u, y).records
         require_channels(records[0], self.modes.n_inputs, self.modes.n_outputs)
@@ -160,6 +139,12 @@ class RecordDiagnostics:
             Record(record.u - self.input_offsets, record.y - self.output_offsets).shifted(self.delay)
             for record in records
         )
+
+
+def _output_deviations(record: Record) -> Array:
+    """Return ‖y − mean‖ of every output, in units of which starts are fitted; 1 where an output does not change."""
+    norms = np.linalg.norm(record.y - record.y.mean(axis=0), axis=0)
+    return np.where(norms > 0.0, norms, 1.0)
 
 
 # Frequency responses.

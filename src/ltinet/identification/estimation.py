@@ -6,7 +6,7 @@ computed from all samples at once. Warnings on the result (instability, poor fit
 here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,13 +17,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.diagnostics import CandidateSummary
-from ltinet.identification.linear_parameters import (
-    DrivenModel,
-    Trend,
-    compute_regressors,
-    fit_inputs,
-    simulated_outputs,
-)
+from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_inputs, simulation_residuals
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.order_selection import (
     Candidate,
@@ -124,12 +118,19 @@ def estimate(
     if not plain:
         raise DivergentModelError(_DIVERGENT_MESSAGE)
     leader = plain[int(np.argmin(relative_scores(plain, settings, n_test)))]
-    coefficients = _whitening_filter(leader, split)
+    starts = zip(split.train, leader.driven.starts, strict=True)
+    coefficients = fit_autoregression([simulation_residuals(leader.driven.model, *it) for it in starts])
     white = TrainTestSplit(
         *(tuple(whiten(record, coefficients) for record in part) for part in (split.train, split.test))
     )
     callback("the order")
-    order = _select_order_whitened(plain, leader, white, rows, options, settings)
+    order = orders[0]
+    if len(orders) > 1:
+        # The best model of records that are not whitened has states for the noise as well: few more can be needed without.
+        max_order = max(min(orders), leader.order + leader.order // 2 + 2)
+        lower = tuple(order for order in orders if order <= max_order)
+        group = generate_candidates(white, settings, block_rows=rows, methods=options.first_methods, orders=lower)
+        order = select_order(group, white, settings) if group else min(candidate.order for candidate in plain)
     # Candidates of this order: of the other methods, from whitened records, and refined.
     callback(f"models of order {order}, refined" if options.refine else f"models of order {order}")
     others = tuple(method for method in options.methods if method not in options.first_methods)
@@ -228,35 +229,6 @@ def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions
             + (", fewer block_rows" if options.block_rows else "")
         )
     return tuple(rows)
-
-
-def _whitening_filter(leader: Candidate, split: TrainTestSplit) -> Array:
-    """Return the filter that whitens the residuals of a candidate on the training samples."""
-    driven, residuals = leader.driven, []
-    for record, start in zip(split.train, driven.starts, strict=True):
-        part = compute_regressors(driven.model, record)
-        residuals.append(part.outputs - simulated_outputs(part, driven.model, start))
-    return fit_autoregression(residuals)
-
-
-def _select_order_whitened(
-    plain: Sequence[Candidate],
-    leader: Candidate,
-    white: TrainTestSplit,
-    rows: tuple[int, ...],
-    options: EstimationOptions,
-    settings: EstimationSettings,
-) -> int:
-    orders = options.orders or _CANDIDATE_ORDERS
-    if len(orders) == 1:
-        return orders[0]
-    # The best model of records that are not whitened has states for the noise as well: few more can be needed without.
-    max_order = max(min(orders), leader.order + leader.order // 2 + 2)
-    orders = tuple(order for order in orders if order <= max_order)
-    candidates = generate_candidates(white, settings, block_rows=rows, methods=options.first_methods, orders=orders)
-    if not candidates:
-        return min(candidate.order for candidate in plain)
-    return select_order(candidates, white, settings)
 
 
 def _reestimate(

@@ -24,7 +24,7 @@ from ltinet.identification.linear_parameters import (
     Trend,
     compress_regressors,
     simulated_outputs,
-    squared_errors,
+    with_errors,
 )
 from ltinet.identification.records import Record, n_samples
 from ltinet.identification.sensitivities import (
@@ -81,9 +81,7 @@ def refine_output_error(
         B=np.where(below[:, None], model.B.conj(), model.B),
     )
     starts = tuple(InitialCondition(np.where(below, it.states.conj(), it.states), it.trends) for it in starts)
-    parts = [compress_regressors(model, record) for record in records]
-    errors = [squared_errors(part, model, start) for part, start in zip(parts, starts, strict=True)]
-    return DrivenModel(model, starts, np.sum(errors, axis=0))
+    return with_errors(model, starts, [compress_regressors(model, record) for record in records])
 
 
 class _OutputErrorProblem:

@@ -112,17 +112,18 @@ class ParameterLayout:
         at += int(free.sum())
         states = np.einsum("qkm,km->qk", part.responses, model.B) + part.decays * start.states
         by_C = pack_columns(states + model.direct_shares * forcing, pairs)
-        for output in range(p):
-            columns[output, :, at + output * n : at + (output + 1) * n] = by_C
-        at += n * p
+        begin, n_trends = self.n_shared + record * self.n_local, N_TRENDS[self.trend]
+        columns[:, :, begin : begin + n] = pack_columns(model.C[:, None] * part.decays, pairs)
+
+        def fill(first: int, values: Array) -> None:
+            """Fill the columns of parameters that belong to one output each, with `values` for its own."""
+            for output, start in enumerate(range(first, first + p * values.shape[1], values.shape[1] or 1)):
+                columns[output, :, start : start + values.shape[1]] = values
+
+        fill(at, by_C)
         if self.feedthrough:
-            for output in range(p):
-                columns[output, :, at + output * model.n_inputs : at + (output + 1) * model.n_inputs] = part.inputs
-        at, n_trends = self.n_shared + record * self.n_local, N_TRENDS[self.trend]
-        columns[:, :, at : at + n] = pack_columns(model.C[:, None] * part.decays, pairs)
-        for output in range(p):
-            first = at + n + output * n_trends
-            columns[output, :, first : first + n_trends] = part.trends[:, :n_trends]
+            fill(at + n * p, part.inputs)
+        fill(begin + n, part.trends[:, :n_trends])
         return columns
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
 
 from ltinet._util.floating_point import Array, Complex
 from ltinet.identification.block_realization import (
@@ -29,8 +29,7 @@ _DECREASE, _INCREASE = 0.1, 6.0
 # digits of rounding must not be amplified.
 _MIN_REMAINDER = 1e-4
 _MAX_IDLE_ROUNDS = 2
-_Entries = tuple[NDArray[np.intp], NDArray[np.intp]]
-"""Rows and columns of the entries of A within its blocks."""
+_Entries = tuple[NDArray[np.intp], ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,8 @@ def descend(model: BlockRealization, data: ScaledResponse, options: DescentOptio
 def _descend_tall(model: BlockRealization, data: ScaledResponse, options: DescentOptions) -> BlockRealization:
     """Descend for at least as many outputs as inputs."""
     model = fit_output_matrices(model, data)
-    entries = _block_entries(model)
+    # Rows and columns of all entries of A within its blocks.
+    entries = np.nonzero(block_diag(*(np.ones((size, size)) for size in model.sizes)))
     error, damping, idle = data.error(model.response(data.s)), _FIRST_DAMPING, 0
     for _ in range(options.rounds):
         if error <= options.floor or idle == _MAX_IDLE_ROUNDS:
@@ -136,10 +136,3 @@ def _pair_real_poles(model: BlockRealization) -> BlockRealization:
     blocks = [*merged, *(block for block in blocks if len(block) > 1)]
     order, sizes = np.concatenate(blocks), tuple(map(len, blocks))
     return BlockRealization(model.A[np.ix_(order, order)], model.B[order], model.C[:, order], model.D, sizes)
-
-
-def _block_entries(model: BlockRealization) -> _Entries:
-    """Return rows and columns of all entries of A within its blocks."""
-    grids = [np.meshgrid(block, block, indexing="ij") for block in model.blocks()]
-    rows, columns = (np.concatenate([grid[axis].ravel() for grid in grids]) for axis in (0, 1))
-    return rows, columns
