@@ -21,11 +21,11 @@ from scipy import linalg
 from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
 from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest
+from ltinet.reduction.modal_form import sum_modes
 from ltinet.reduction.separation import DistanceBound
 from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square, spectral_norms
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 
-_CHUNK = 1 << 21  # complex numbers held at a time, 32 MB
 _ROUND_UP = 1.0 + 16.0 * EPS  # covers the rounding of a few operations
 _MAX_FINE_MODES = 200  # number of modes up to which a fine grid is cheap
 _FINE_SPACING, _COARSE_SPACING = 0.8, 1.6  # rad in phase: a supremum is at most 1.03 or 1.15 times the largest value
@@ -92,20 +92,15 @@ class Oscillators:
 
         k − ω² cancels near a resonance, by 2 eps ω² against the absolute value of the denominator, which is counted.
         """
-        n_outputs, n_inputs = len(self.C), self.B.shape[1]
-        products = (self.C.T[:, :, None] * self.B[:, None, :]).reshape(len(self), n_outputs * n_inputs)
         sizes = np.linalg.norm(self.B, axis=1) * np.linalg.norm(self.C, axis=0)
-        values = np.empty((len(omega), n_outputs * n_inputs), dtype=np.complex128)
-        rounding = np.empty(len(omega))
-        chunk = max(1, _CHUNK // max(len(self), 1))
-        for start in range(0, len(omega), chunk):
-            part = slice(start, start + chunk)
-            gains = self.gains(omega[part])
-            values[part] = gains @ products
+
+        def gains_and_rounding(omega: Array) -> tuple[Complex, Array]:
+            gains = self.gains(omega)
             size = np.abs(gains)
-            relative = summation_tolerance(len(self)) + 4.0 * EPS * size * (omega[part] ** 2)[:, None]
-            rounding[part] = (size * relative) @ sizes
-        return values.reshape(len(omega), n_outputs, n_inputs), rounding
+            relative = summation_tolerance(len(self)) + 4.0 * EPS * size * (omega**2)[:, None]
+            return gains, (size * relative) @ sizes
+
+        return sum_modes(gains_and_rounding, omega, self.B, self.C)
 
     @property
     def matrices(self) -> StateSpaceMatrices:

@@ -18,8 +18,7 @@ from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSystemError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
-from ltinet.reduction.balanced_truncation import ReductionOptions, bisect_smallest, error_norms
-from ltinet.reduction.matrix_reduction import ReductionOutcome
+from ltinet.reduction.balanced_truncation import ReductionOptions, ReductionOutcome, bisect_smallest, error_norms
 from ltinet.reduction.mechanical_krylov import (
     CoupledGalerkinModel,
     project_coupled,
