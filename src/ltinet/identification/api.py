@@ -16,11 +16,7 @@ from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.diagnostics import CandidateSummary, RecordDiagnostics, ResponseDiagnostics
 from ltinet.identification.estimation import (
-    DivergentModelError,
-    Estimate,
-    EstimationOptions,
     estimate,
-    finds_unstable_model,
     model_warnings,
     resolve_delays,
     subsample_note,
@@ -32,20 +28,16 @@ from ltinet.identification.frequency_fit import fit_response
 from ltinet.identification.linear_parameters import N_TRENDS, Trend
 from ltinet.identification.modal_model import modal_model_of_system, to_continuous_time
 from ltinet.identification.order_selection import EstimationSettings
+from ltinet.identification.output_error import leading_part
 from ltinet.identification.preprocessing import choose_units
 from ltinet.identification.records import Record, n_samples, resolve_time_step, validate_records
 from ltinet.identification.result import IdentificationResult
-from ltinet.identification.sensitivities import leading_part
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.state_space import StateSpace
 from ltinet.systems.signal_names import NamesLike, SignalNames
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
-# Relative error on test samples below which a stable model leaves nothing for an unstable one to explain; empirical.
-_SUFFICIENT_ERROR = 0.02
-# Ratio of the errors of an unstable and a stable model below which "auto" takes the unstable one; empirical.
-_UNSTABLE_ERROR_RATIO = 0.5
 _VECTOR_FITTING = "vector fitting"
 _SLOPES_NOTE = "identified with linear trends; their slopes are not part of the model"
 
@@ -142,7 +134,7 @@ def identify(  # noqa: PLR0913
     scale = np.std(np.concatenate([record.y for record in records]), axis=0)
     mirror = stable is True or (stable == "auto" and not options.is_complete)
     settings = EstimationSettings(feedthrough, trend, linear, scale, mirror, max(map(len, records)))
-    best = _estimate(records, options, settings, callback or (lambda _: None), stable=stable)
+    best = estimate(records, options, settings, callback or (lambda _: None), stable=stable)
     # The continuous-time system in the units of the user.
     squares = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
     fits = np.asarray(100.0 * (1.0 - np.sqrt(best.driven.errors / squares)))
@@ -201,36 +193,6 @@ def identify(  # noqa: PLR0913
             levels=y_mean,
         ),
     )
-
-
-def _estimate(
-    records: tuple[Record, ...],
-    options: EstimationOptions,
-    settings: EstimationSettings,
-    callback: Callable[[str], None],
-    *,
-    stable: bool | Literal["auto"],
-) -> Estimate:
-    """Return the estimate that `stable` asks for.
-
-    With "auto" this is the stable model, unless an unstable one predicts test samples far better, as for an unstable
-    plant in a loop; where the options specify one model, it is mirrored only if it diverges.
-    """
-    try:
-        best = estimate(records, options, settings, callback)
-    except DivergentModelError:
-        if settings.stable or stable != "auto":
-            raise
-        return estimate(records, options, replace(settings, stable=True), callback)
-    if stable != "auto" or not settings.stable or best.error <= _SUFFICIENT_ERROR:
-        return best
-    if not finds_unstable_model(records, best.block_rows, best.driven.model.order, settings.trend):
-        return best
-    try:
-        free = estimate(records, options, replace(settings, stable=False))
-    except DivergentModelError:
-        return best
-    return free if not free.driven.model.is_stable and free.error < _UNSTABLE_ERROR_RATIO * best.error else best
 
 
 def identify_frequency(

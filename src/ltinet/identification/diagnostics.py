@@ -22,19 +22,12 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.frequency_data import FrequencyData, validate_frequency_data
 from ltinet.identification.frequency_fit import FittedResponse
-from ltinet.identification.linear_parameters import (
-    DrivenModel,
-    Trend,
-    compute_regressors,
-    fit_initial_condition,
-    simulated_outputs,
-    simulation_residuals,
-)
+from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_initial_condition, simulate_record
 from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.output_error import MAX_PARAMETERS, ParameterLayout
 from ltinet.identification.preprocessing import ChannelUnits
 from ltinet.identification.records import Record, require_channels, validate_records
 from ltinet.identification.residual_analysis import ResidualTests, analyze_residuals, feedback_warning
-from ltinet.identification.sensitivities import MAX_PARAMETERS, ParameterLayout
 from ltinet.identification.uncertainty import ParameterCovariance, parameter_covariance, response_gradient
 
 # Lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise.
@@ -113,7 +106,7 @@ class RecordDiagnostics:
         records, residuals, scale = self._prepare(first, second), [], np.ones(self.modes.n_outputs)
         for record in records:
             start, _ = fit_initial_condition(self.modes, record, trend=self.trend, scale=scale)
-            residuals.append(simulation_residuals(self.modes, record, start))
+            residuals.append(record.y - simulate_record(self.modes, record, start))
         return analyze_residuals(residuals, [record.u for record in records])
 
     def compared(self, first: Any, second: Any) -> tuple[DataComparison, ...]:
@@ -121,7 +114,7 @@ class RecordDiagnostics:
         comparisons = []
         for record in self._prepare(first, second):
             start, _ = fit_initial_condition(self.modes, record, trend="none", scale=_output_deviations(record))
-            simulated = simulated_outputs(compute_regressors(self.modes, record), self.modes, start)
+            simulated = simulate_record(self.modes, record, start)
             times = np.asarray(self.dt * np.arange(len(record)), dtype=np.float64)
             comparisons.append(DataComparison(times, record.y + self.output_offsets, simulated + self.output_offsets))
         return tuple(comparisons)

@@ -8,7 +8,7 @@ here.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.diagnostics import CandidateSummary
-from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_inputs, simulation_residuals
+from ltinet.identification.linear_parameters import DrivenModel, fit_inputs, simulate_record
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.order_selection import (
     Candidate,
@@ -48,6 +48,10 @@ _MAX_DELAY = 18  # samples of the longest delay that is estimated
 _POOR_FIT = 50.0  # %: smaller fits give a warning
 _STABILITY_MARGIN = 1e-9  # |λ| − 1 of a pole that counts as stable: rounding of an integrator
 _MIN_LEVELS = 16  # distinct values of an output; fewer give a warning
+# Relative error on test samples below which a stable model leaves nothing for an unstable one to explain; empirical.
+_SUFFICIENT_ERROR = 0.02
+# Ratio of the errors of an unstable and a stable model below which "auto" takes the unstable one; empirical.
+_UNSTABLE_ERROR_RATIO = 0.5
 _DIVERGENT_MESSAGE = (
     "every model diverges within the record; is u what drove y, and in its order? try stable=True, another order or "
     "block_rows"
@@ -99,12 +103,42 @@ def estimate(
     records: tuple[Record, ...],
     options: EstimationOptions,
     settings: EstimationSettings,
-    callback: Callable[[str], None] = lambda _: None,
+    callback: Callable[[str], None],
+    *,
+    stable: bool | Literal["auto"],
 ) -> Estimate:
     """Return the best model that the options allow; `callback` receives the name of every step as it begins.
 
-    Raises InvalidSignalError where the records are too short, or every model of them diverges.
+    With `stable` "auto" this is the stable model, unless an unstable one predicts test samples far better, as for an
+    unstable plant in a loop; where the options specify one model, it is mirrored only if it diverges. Raises
+    InvalidSignalError where the records are too short, or every model of them diverges.
     """
+    try:
+        best = _estimate(records, options, settings, callback)
+    except DivergentModelError:
+        if settings.stable or stable != "auto":
+            raise
+        return _estimate(records, options, replace(settings, stable=True), callback)
+    if stable != "auto" or not settings.stable or best.error <= _SUFFICIENT_ERROR:
+        return best
+    order = best.driven.model.order
+    models = subspace_models(records, (best.block_rows,), METHODS, (order,), settings.trend)
+    if all(np.abs(np.linalg.eigvals(A)).max(initial=0.0) <= 1.0 for _, _, _, A, _ in models):
+        return best
+    try:
+        free = _estimate(records, options, replace(settings, stable=False), lambda _: None)
+    except DivergentModelError:
+        return best
+    return free if not free.driven.model.is_stable and free.error < _UNSTABLE_ERROR_RATIO * best.error else best
+
+
+def _estimate(
+    records: tuple[Record, ...],
+    options: EstimationOptions,
+    settings: EstimationSettings,
+    callback: Callable[[str], None],
+) -> Estimate:
+    """Return the best model, with growing modes mirrored or not."""
     if options.is_complete:
         return _estimate_as_specified(records, options, settings)
     selection = tuple(record.part(slice(0, _MAX_SELECTION_SAMPLES)) for record in records)
@@ -119,7 +153,9 @@ def estimate(
         raise DivergentModelError(_DIVERGENT_MESSAGE)
     leader = plain[int(np.argmin(relative_scores(plain, settings, n_test)))]
     starts = zip(split.train, leader.driven.starts, strict=True)
-    coefficients = fit_autoregression([simulation_residuals(leader.driven.model, *it) for it in starts])
+    coefficients = fit_autoregression(
+        [record.y - simulate_record(leader.driven.model, record, start) for record, start in starts]
+    )
     white = TrainTestSplit(
         *(tuple(whiten(record, coefficients) for record in part) for part in (split.train, split.test))
     )
@@ -192,14 +228,6 @@ def _estimate_as_specified(
     n = n_samples(records)
     error = float(np.sqrt((driven.errors / (n * settings.scale**2)).mean()))
     return Estimate(driven, method, rows, False, (), decomposition.values, n, error)
-
-
-def finds_unstable_model(records: tuple[Record, ...], block_rows: int, order: int, trend: Trend) -> bool:
-    """Return whether a subspace method finds an unstable model when poles are not mirrored."""
-    return any(
-        np.abs(np.linalg.eigvals(A)).max(initial=0.0) > 1.0
-        for _, _, _, A, _ in subspace_models(records, (block_rows,), METHODS, (order,), trend)
-    )
 
 
 def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions) -> tuple[int, ...]:

@@ -157,10 +157,9 @@ def simulated_outputs(part: "ModalRegressors", model: ModalModel, start: Initial
     return forced_outputs(part, model) + _free_outputs(part, model, start)
 
 
-def simulation_residuals(model: ModalModel, record: Record, start: InitialCondition) -> Array:
-    """Return measured less simulated outputs at all samples, `(T, p)`."""
-    part = compute_regressors(model, record)
-    return part.outputs - simulated_outputs(part, model, start)
+def simulate_record(model: ModalModel, record: Record, start: InitialCondition) -> Array:
+    """Return the outputs of the model at all samples of a record, `(T, p)`."""
+    return simulated_outputs(compute_regressors(model, record), model, start)
 
 
 def _free_outputs(part: "ModalRegressors", model: ModalModel, start: InitialCondition) -> Array:

@@ -20,9 +20,9 @@ from scipy import linalg, special
 
 from ltinet._util.floating_point import Array
 from ltinet.identification.linear_parameters import DrivenModel
+from ltinet.identification.output_error import record_residuals
 from ltinet.identification.preprocessing import apply_filter, fit_autoregression
 from ltinet.identification.records import Record
-from ltinet.identification.sensitivities import record_residuals
 from ltinet.identification.uncertainty import NORMAL_QUANTILE_99
 from ltinet.systems.matrices import Matrix
 

@@ -29,15 +29,15 @@ from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet._util.phi_functions import phi_functions
 from ltinet.identification.linear_parameters import DrivenModel, Trend
 from ltinet.identification.modal_model import ModalModel, component_mask, first_states, input_factor, log_poles
-from ltinet.identification.preprocessing import fit_autoregression
-from ltinet.identification.records import Record, n_samples
-from ltinet.identification.sensitivities import (
+from ltinet.identification.output_error import (
     MAX_PARAMETERS,
     ParameterLayout,
     RecordResiduals,
     Sensitivities,
     record_residuals,
 )
+from ltinet.identification.preprocessing import fit_autoregression
+from ltinet.identification.records import Record, n_samples
 from ltinet.systems.matrices import Matrix
 
 NORMAL_QUANTILE_99 = 2.5758293035489004
