@@ -349,14 +349,8 @@ class SparseResolvent:
 
     def __init__(self, system: SystemMatrices, pencil: SparseDescriptor) -> None:
         self.system, self.pencil = system, pencil
-
-    @cached_property
-    def _E(self) -> Any:
-        return sparse.eye_array(self.pencil.n_states, format="csr") if self.pencil.mass is None else self.pencil.mass
-
-    @cached_property
-    def _is_symmetric(self) -> bool:
-        return has_symmetric_pattern(self.pencil.state, self.pencil.mass)
+        self._E: Any = sparse.eye_array(pencil.n_states, format="csr") if pencil.mass is None else pencil.mass
+        self._is_symmetric = has_symmetric_pattern(pencil.state, pencil.mass)
 
     def at(self, s: Complex) -> Complex:
         """Return H(s), (len(s), p, m); complex(inf, nan) in every entry where s is a pole."""

@@ -39,10 +39,6 @@ class Modes(NamedTuple):
         strongest = self.amplitudes.max(axis=0, initial=0.0)
         return self.select(((self.amplitudes >= _VISIBLE_SHARE * strongest) & (self.amplitudes > 0.0)).any(axis=(1, 2)))
 
-    def without_integrators(self) -> "Modes":
-        """Return the modes other than integrators."""
-        return self.select(~self.is_integrator)
-
     def show_integrators(self, final: Array) -> bool:
         """Return whether an integrator is visible, by final values of steps `(p, starts)` or by its amplitude."""
         if self.to_step:  # amplitudes of hidden integrators are quotients of rounding errors
@@ -115,10 +111,6 @@ class Oscillations(NamedTuple):
     frequencies: Array
     until: Array
 
-    def fastest_from(self, time: float) -> float:
-        """Return the largest frequency that is still visible at a time."""
-        return float(self.frequencies[self.until > time].max(initial=0.0))
-
 
 def graded_times(first: float, end: float, oscillations: Oscillations, max_count: int) -> tuple[Array, float | None]:
     """Return at most `max_count` times from 0 to the end, and the slowest oscillation that they do not resolve, or None.
@@ -128,7 +120,10 @@ def graded_times(first: float, end: float, oscillations: Oscillations, max_count
     """
     edges = np.append(first * 2.0 ** np.arange(max(math.ceil(math.log2(end / first)), 1)), end)
     lengths = np.diff(edges)
-    frequencies = np.array([oscillations.fastest_from(float(start)) for start in edges[:-1]])
+    # The largest frequency that is still visible at the beginning of each piece.
+    frequencies = np.array(
+        [oscillations.frequencies[oscillations.until > start].max(initial=0.0) for start in edges[:-1]]
+    )
     decades = np.log10(edges[1:] / edges[:-1])
     for per_decade in _SAMPLES_PER_DECADE:
         quiet = np.ceil(per_decade * decades)
@@ -189,7 +184,7 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
 
     Undamped and unstable responses get a suitable end and a note.
     """
-    visible = modes.without_integrators().visible()
+    visible = modes.select(~modes.is_integrator).visible()
     rates = visible.rates
     noise = rounding_tolerance(len(modes.rates)) * np.abs(rates)
     grows = rates.real > noise

@@ -7,7 +7,6 @@ factors of their own.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -43,13 +42,7 @@ class SystemUnits:
 
     def scale(self, system: SystemMatrices) -> SystemMatrices:
         """Return the system in these units."""
-        pencil = system.sparse
-        matrices: tuple[Any, Any, Any]
-        if pencil is not None:
-            matrices = (pencil.mass, pencil.state, pencil.B)
-        else:
-            matrices = (None, system.A, system.B) if system.descriptor is None else system.descriptor
-        E, A, B = matrices
+        E, A, B = system.state_equation
         C, D = system.C / self.outputs, system.D / self.outputs / self.inputs
         return SystemMatrices(A * (1.0 / self.time), B / self.time / self.inputs, C, D, E)
 
