@@ -243,12 +243,13 @@ def identify_frequency(
 
     """
     fit = fit_response(omega, H, order=order, stable=stable, feedthrough=feedthrough, weights=weights)
-    p, m = fit.D.shape
-    modes = modal_model_of_system(fit.A, fit.B, fit.C, fit.D)
+    A, B, C, D = fit.model.A, fit.model.B, fit.model.C, fit.model.D
+    p, m = D.shape
+    modes = modal_model_of_system(A, B, C, D)
     diagnostics = ResponseDiagnostics(fit, modes, feedthrough)
     candidates = (CandidateSummary(it.order, _VECTOR_FITTING, 0, True, False, it.held_out) for it in fit.candidates)
     return IdentificationResult(
-        system=StateSpace(fit.A, fit.B, fit.C, fit.D, inputs=inputs, outputs=outputs),
+        system=StateSpace(A, B, C, D, inputs=inputs, outputs=outputs),
         dt=None,
         hold=None,
         delay=(0,) * m,
@@ -263,7 +264,7 @@ def identify_frequency(
         notes=(),
         candidates=tuple(candidates),
         singular_values=np.zeros(0),
-        order=fit.order,
+        order=fit.model.n_states,
         modes=modes,
         diagnostics=diagnostics,
     )

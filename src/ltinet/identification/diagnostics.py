@@ -148,7 +148,7 @@ def _output_deviations(record: Record) -> Array:
 class ResponseDiagnostics:
     """Continuous-time model with the frequency response that it was fitted to."""
 
-    model: FittedResponse
+    fitted: FittedResponse
     modes: ModalModel | None
     """None where the eigenvectors are nearly dependent."""
     feedthrough: bool
@@ -157,9 +157,9 @@ class ResponseDiagnostics:
         """Return the covariance of the parameters, None where they are too many or their derivatives dependent."""
         if self.modes is None:
             return None
-        measured, weights = self.model.measured, self.model.weights
+        measured, weights = self.fitted.measured, self.fitted.weights
         parameters = ParameterLayout(self.modes, self.feedthrough, "none", 0)
-        errors = ((measured.H - self.model.response(measured.omega)) * weights).ravel()
+        errors = ((measured.H - self.fitted.response(measured.omega)) * weights).ravel()
         residuals = np.concatenate([errors.real, errors.imag])
         n = len(parameters)
         if not 0 < n <= MAX_PARAMETERS or len(residuals) <= n or np.abs(residuals).max() <= _NOISE_FREE:
@@ -174,7 +174,7 @@ class ResponseDiagnostics:
         middle = (Q.T * (residuals / share) ** 2) @ Q
         inverse = linalg.solve_triangular(R, np.eye(n), check_finite=False)
         matrix = inverse @ middle @ inverse.T
-        return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), np.ones_like(self.model.D))
+        return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), np.ones_like(self.fitted.model.D))
 
     def residual_warnings(self) -> tuple[str, ...]:
         """Return no warnings: those of frequency responses are found together with the model."""
@@ -183,7 +183,7 @@ class ResponseDiagnostics:
     def fit(self, first: Any, second: Any) -> Array:
         """Return 100 (1 − ‖H − Ĥ‖/‖H − mean‖) % of every output over all inputs and frequencies."""
         data = self._response(first, second)
-        H, modeled = data.H, self.model.response(data.omega)
+        H, modeled = data.H, self.fitted.response(data.omega)
         spread = np.linalg.norm(H - H.mean(axis=0), axis=(0, 2))
         size = np.where(spread > 0.0, spread, np.maximum(np.linalg.norm(H, axis=(0, 2)), np.finfo(float).tiny))
         return np.asarray(100.0 * (1.0 - np.linalg.norm(H - modeled, axis=(0, 2)) / size))
@@ -198,15 +198,15 @@ class ResponseDiagnostics:
     def compared(self, first: Any, second: Any) -> tuple[DataComparison, ...]:
         """Return H `(K, p, m)` as measured and of the model."""
         data = self._response(first, second)
-        return (DataComparison(data.omega, data.H, self.model.response(data.omega)),)
+        return (DataComparison(data.omega, data.H, self.fitted.response(data.omega)),)
 
     def _response(self, omega: Any, H: Any) -> FrequencyData:
         """Return a validated response, by default the one that the model was fitted to."""
         if omega is None and H is None:
-            return self.model.measured
+            return self.fitted.measured
         data = validate_frequency_data(omega, H, None, fewest=1)
-        if data.H.shape[1:] != self.model.D.shape:
-            outputs, inputs = self.model.D.shape
+        if data.H.shape[1:] != self.fitted.model.D.shape:
+            outputs, inputs = self.fitted.model.D.shape
             raise InvalidSignalError(
                 f"H has {data.H.shape[1]} outputs and {data.H.shape[2]} inputs; the model has {outputs} and {inputs}"
             )

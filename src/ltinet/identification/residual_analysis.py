@@ -99,11 +99,11 @@ def feedback_warning(driven: DrivenModel, records: tuple[Record, ...]) -> tuple[
 # Correlations.
 
 
-def analyze_residuals(residuals: list[Array], inputs: list[Array], *, lags: int = LAGS) -> ResidualTests:
+def analyze_residuals(residuals: list[Array], inputs: list[Array]) -> ResidualTests:
     """Return the tests of residuals `(T, p)` and inputs `(T, m)` of records."""
     p, m = residuals[0].shape[1], inputs[0].shape[1]
     n = sum(map(len, residuals))
-    max_lag = max(0, min(lags, min(map(len, residuals)) // _SAMPLES_PER_LAG))
+    max_lag = max(0, min(LAGS, min(map(len, residuals)) // _SAMPLES_PER_LAG))
     e, u = (
         [[series[:, k] - series[:, k].mean() for series in values] for k in range(count)]
         for values, count in ((residuals, p), (inputs, m))

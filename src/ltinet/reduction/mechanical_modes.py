@@ -13,6 +13,7 @@ h the norm of X^½ ΔP X^½ is at most that of the matrix W of √(h_i h_j)(|Δ_
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +44,8 @@ def peak_gains(stiffness: Array, damping: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Oscillators:
-    """Modes ξ_j'' + d_j ξ_j' + k_j ξ_j = b_j u, y = Σ c_j ξ_j: all k and d positive, B (N × m) and C (p × N)."""
+class _Modes:
+    """Modes with stiffnesses k (N,), a damping, B (N × m) and C (p × N)."""
 
     stiffness: Array
     damping: Array
@@ -53,6 +54,16 @@ class Oscillators:
 
     def __len__(self) -> int:
         return len(self.stiffness)
+
+    @property
+    def units(self) -> Array:
+        """Powers of two near √k, in units of which velocities are states, so that nothing is rounded."""
+        return np.ldexp(1.0, np.rint(0.5 * np.log2(self.stiffness)).astype(np.intp))
+
+
+@final
+class Oscillators(_Modes):
+    """Modes ξ_j'' + d_j ξ_j' + k_j ξ_j = b_j u, y = Σ c_j ξ_j: all k and d (N,) positive."""
 
     @property
     def poles(self) -> Complex:
@@ -104,9 +115,8 @@ class Oscillators:
 
     @property
     def matrices(self) -> StateSpaceMatrices:
-        """States (ξ, ξ'/w) of every mode, w near √k and a power of two: blocks [[0, w], [−k/w, −d]], exactly."""
-        N, (p, m) = len(self), (len(self.C), self.B.shape[1])
-        units = np.ldexp(1.0, np.rint(0.5 * np.log2(self.stiffness)).astype(np.intp))
+        """States (ξ, ξ'/w) of every mode, w near √k: blocks [[0, w], [−k/w, −d]]."""
+        N, (p, m), units = len(self), (len(self.C), self.B.shape[1]), self.units
         A, B, C = np.zeros((2 * N, 2 * N)), np.zeros((2 * N, m)), np.zeros((p, 2 * N))
         first, second = np.arange(0, 2 * N, 2), np.arange(1, 2 * N, 2)
         A[first, second], A[second, first], A[second, second] = units, -self.stiffness / units, -self.damping
@@ -114,17 +124,9 @@ class Oscillators:
         return StateSpaceMatrices(A, B, C, np.zeros((p, m)))
 
 
-@dataclass(frozen=True, eq=False)
-class CoupledOscillators:
-    """Modes ξ'' + Δ ξ' + diag(k) ξ = b u, y = c ξ that a full damping Δ (N × N) couples; B (N × m) and C (p × N)."""
-
-    stiffness: Array
-    damping: Array
-    B: Array
-    C: Array
-
-    def __len__(self) -> int:
-        return len(self.stiffness)
+@final
+class CoupledOscillators(_Modes):
+    """Modes ξ'' + Δ ξ' + diag(k) ξ = b u, y = c ξ that a full damping Δ (N × N) couples."""
 
     def select(self, indices: NDArray[np.intp]) -> "CoupledOscillators":
         """Return some of the modes, with the positions of the others fixed at zero."""
@@ -139,9 +141,8 @@ class CoupledOscillators:
 
     @property
     def matrices(self) -> StateSpaceMatrices:
-        """First-order states: all ξ, then all ξ'/w with w near √k and a power of two, so that nothing is rounded."""
-        N, (p, m) = len(self), (len(self.C), self.B.shape[1])
-        units = np.ldexp(1.0, np.rint(0.5 * np.log2(self.stiffness)).astype(np.intp))
+        """First-order states: all ξ, then all ξ'/w with w near √k."""
+        N, (p, m), units = len(self), (len(self.C), self.B.shape[1]), self.units
         below = [-np.diag(self.stiffness / units), -self.damping * units / units[:, None]]
         A = np.block([[np.zeros((N, N)), np.diag(units)], below])
         B, C = np.vstack([np.zeros((N, m)), self.B / units[:, None]]), np.hstack([self.C, np.zeros((p, N))])
