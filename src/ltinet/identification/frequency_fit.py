@@ -17,13 +17,14 @@ from ltinet._util.floating_point import Array, Complex
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.block_realization import (
     BlockRealization,
+    DescentOptions,
+    descend,
     fit_output_matrices,
     fit_residues,
     to_block_realization,
 )
 from ltinet.identification.frequency_data import FrequencyData, ScaledResponse, scale_response, validate_frequency_data
 from ltinet.identification.frequency_order import ROUNDING_FLOOR, OrderCandidate, best_start, choose_order
-from ltinet.identification.variable_projection import DescentOptions, descend
 from ltinet.identification.vector_fitting import balance_over_band, compute_vector_fit, initial_poles, relocate_poles
 
 Stable = bool | Literal["auto"]

@@ -69,9 +69,8 @@ class InterpolationMonitor:
 
     def initial_samples_within(self, left: Times, right: Times) -> tuple[NDArray[np.intp], Times, Values]:
         """Return the initial samples inside ascending intervals: index of the interval, time, and u."""
-        interval = (
-            np.searchsorted(left, self._initial_times, side="right") - 1
-        )  # −1, the last interval, for times before the first one: not inside
+        # −1, the last interval, for times before the first one: not inside.
+        interval = np.searchsorted(left, self._initial_times, side="right") - 1
         inside = (self._initial_times > left[interval]) & (self._initial_times < right[interval])
         return interval[inside], self._initial_times[inside], self._initial_values[inside]
 

@@ -170,7 +170,8 @@ class SystemMatrices:
 
     def _fill_in(self, operation: str) -> None:
         pencil: Any = self.sparse  # dense models have their arrays from the beginning
-        pencil.require_small(operation)
+        if pencil.is_large:
+            raise pencil.size_error(operation)
         A, E = pencil.state, pencil.mass
         self._set_arrays(as_square_matrix(A, "A"), pencil.B, None if E is None else as_square_matrix(E, "E"))
 
