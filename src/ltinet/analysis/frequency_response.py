@@ -270,9 +270,8 @@ def second_order_response(model: SecondOrderMatrices, omega: Array) -> Complex:
         InvalidSystemError: the factors do not fit into memory.
     """
     values = np.empty((len(omega), len(model.C), model.B.shape[1]), dtype=np.complex128)
-    M, D, K = (
-        matrix if model.is_sparse else np.asarray(matrix, np.complex128) for matrix in (model.M, model.D, model.K)
-    )
+    matrices: Any = (model.M, model.D, model.K)
+    M, D, K = matrices if model.is_sparse else (np.asarray(matrix, dtype=np.complex128) for matrix in matrices)
     B, symmetric = model.B.astype(np.complex128), model.is_sparse and has_symmetric_pattern(M, D, K)
     with explain_memory_error(model.n_positions, model.n_nonzeros) if model.is_sparse else nullcontext():
         for index, frequency in enumerate(omega.tolist()):

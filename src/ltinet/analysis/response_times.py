@@ -39,12 +39,6 @@ class Modes(NamedTuple):
         strongest = self.amplitudes.max(axis=0, initial=0.0)
         return self.select(((self.amplitudes >= _VISIBLE_SHARE * strongest) & (self.amplitudes > 0.0)).any(axis=(1, 2)))
 
-    def show_integrators(self, final: Array) -> bool:
-        """Return whether an integrator is visible, by final values of steps `(p, starts)` or by its amplitude."""
-        if self.to_step:  # amplitudes of hidden integrators are quotients of rounding errors
-            return not bool(np.isfinite(final).all())
-        return bool(self.visible().is_integrator.any())
-
     def select(self, mask: NDArray[np.bool_]) -> "Modes":
         """Return some of the modes."""
         return Modes(self.rates[mask], self.amplitudes[mask], self.is_integrator[mask], self.to_step)
@@ -191,11 +185,9 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
     undamped = (np.abs(rates.real) <= noise) & (rates.imag != 0.0)
     fades = ~(grows | undamped)
     if grows.any():
-        end = math.log(_GROWTH) / float(rates.real[grows].max())
-        note = f"it grows without bound; shown until t = {_round_up(end):g}, after a thousandfold growth"
-        return TimeSpan(
-            _round_up(end), visible.fastest, False, (note,), _oscillations(visible, np.full(len(rates), np.inf))
-        )
+        end = _round_up(math.log(_GROWTH) / float(rates.real[grows].max()))
+        note = f"it grows without bound; shown until t = {end:g}, after a thousandfold growth"
+        return TimeSpan(end, visible.fastest, False, (note,), _oscillations(visible, np.full(len(rates), np.inf)))
     fade_times = _times_to_fade(visible, fades, final)
     end, notes = float(fade_times[fades].max(initial=0.0)), []
     if undamped.any():
@@ -203,21 +195,18 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
         end = max(end, _PERIODS * 2.0 * math.pi / slowest)
         notes.append(f"an oscillation of {slowest:g} rad per unit of time is not damped: it never settles")
     returns = len(np.unique(np.abs(rates.imag[undamped]))) == 1
-    is_bounded = not modes.show_integrators(final)
+    # Integrators show in final values of steps, where amplitudes of hidden ones are quotients of rounding errors.
+    is_bounded = bool(np.isfinite(final).all() if modes.to_step else not modes.visible().is_integrator.any())
     if not is_bounded:
         end = 2.0 * end if end > 0.0 else 10.0
-        notes.append(_integrator_note(modes))
+        largest = float(np.abs(modes.rates[modes.is_integrator]).max(initial=0.0))
+        size = f" (poles of {largest:.1g} are rounding)" if largest > 0.0 else ""
+        consequence = "never settles" if modes.to_step else "need not return to zero"
+        notes.append(f"there is an integrator{size}: it {consequence}")
     end = _round_up(end) if end > 0.0 else 1.0
     notes = [f"{note}; shown until t = {end:g}" for note in notes]
-    return TimeSpan(
-        end,
-        visible.fastest,
-        not notes,
-        tuple(notes),
-        _oscillations(visible, fade_times),
-        returns and is_bounded,
-        is_bounded,
-    )
+    oscillations, returns = _oscillations(visible, fade_times), returns and is_bounded
+    return TimeSpan(end, visible.fastest, not notes, tuple(notes), oscillations, returns, is_bounded)
 
 
 def sample_times(span: TimeSpan, max_count: int = MAX_TIMES) -> tuple[Array, tuple[str, ...]]:
@@ -274,12 +263,6 @@ def deviation_reference(final: Array, peak: Array) -> Array:
     """Return the scale of deviations: the final value, or the peak where that is zero or rounding of the peak."""
     size = np.abs(final)
     return np.where(np.isfinite(size) & (size > 1e-9 * peak), size, peak)
-
-
-def _integrator_note(modes: Modes) -> str:
-    largest = float(np.abs(modes.rates[modes.is_integrator]).max(initial=0.0))
-    size = f" (poles of {largest:.1g} are rounding)" if largest > 0.0 else ""
-    return f"there is an integrator{size}: it {'never settles' if modes.to_step else 'need not return to zero'}"
 
 
 def _oscillations(modes: Modes, until: Array) -> Oscillations:

@@ -77,14 +77,9 @@ def select_output(solution: Solution, output: int | None) -> Solution:
     """Return the solution of one output, or of all for None."""
     if output is None:
         return solution
-    column = slice(output, output + 1)
+    column, names = slice(output, output + 1), solution.signal_names.with_output(output)
     trajectory = _OneOutput(solution.trajectory, column)
-    return replace(
-        solution,
-        y=solution.y[..., column],
-        trajectory=trajectory,
-        signal_names=solution.signal_names.with_output(output),
-    )
+    return replace(solution, y=solution.y[..., column], trajectory=trajectory, signal_names=names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -191,21 +191,13 @@ def _estimate(
         final = polish(closest, records, feedthrough=settings.feedthrough, trend=settings.trend, scale=settings.scale)
     hankel = compress_hankel(detrend(records, settings.trend), best.block_rows)
     listed = (*plain, *(candidate for candidate in pool if candidate.is_whitened or candidate.is_refined))
-    return Estimate(
-        final,
-        best.method,
-        best.block_rows,
-        best.is_refined or final is not closest,
-        tuple(
-            CandidateSummary(
-                it.order, it.method, it.block_rows, it.is_refined, it.is_whitened, _relative_error(it, settings, n_test)
-            )
-            for it in listed
-        ),
-        decompose_subspace(hankel, best.method).values,
-        n_samples(selection),
-        _relative_error(best, settings, n_test),
-    )
+    summaries = []
+    for it in listed:
+        error = _relative_error(it, settings, n_test)
+        summaries.append(CandidateSummary(it.order, it.method, it.block_rows, it.is_refined, it.is_whitened, error))
+    is_refined, values = best.is_refined or final is not closest, decompose_subspace(hankel, best.method).values
+    n_used, error = n_samples(selection), _relative_error(best, settings, n_test)
+    return Estimate(final, best.method, best.block_rows, is_refined, tuple(summaries), values, n_used, error)
 
 
 def _estimate_as_specified(

@@ -105,13 +105,8 @@ def weighted_residuals(space: ResidualSpace, weight: DefiniteMatrix) -> Residual
     values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
     root = np.sqrt(np.maximum(values, 0.0) + error)[:, None] * vectors.T
     scale = math.sqrt(weight.smallest)  # ‖x‖ in the norm of M⁻¹ is at most ‖x‖/√λ_min
-    size = space.mass / scale
-    return ResidualPair(
-        *(
-            Residual(root @ side.first, root @ side.rest, side.off / scale, size)
-            for side in (space.inputs, space.outputs)
-        )
-    )
+    sides, size = (space.inputs, space.outputs), space.mass / scale
+    return ResidualPair(*(Residual(root @ it.first, root @ it.rest, it.off / scale, size) for it in sides))
 
 
 def euclidean_residuals(space: ResidualSpace) -> ResidualPair:

@@ -192,10 +192,8 @@ def _bisect_kinks(monitor: InterpolationMonitor, ends: tuple[Times, Times], *, v
             raise resolution_error(f"on {_MAX_SAMPLES} samples", monitor.tolerance)
         midpoints.append(middle)
         between = monitor.value(middle)
-        ends, values = (
-            (_interleave(left, middle), _interleave(middle, right)),
-            (_interleave(first, between), _interleave(between, last)),
-        )
+        ends = _interleave(left, middle), _interleave(middle, right)
+        values = _interleave(first, between), _interleave(between, last)
         rough = _interpolation_errors(monitor, ends, values=values) > 1.0
         ends, values = _select(ends, rough), _select(values, rough)
         monitor.reject_growth()

@@ -116,11 +116,8 @@ def read_table(  # noqa: PLR0913 - one keyword for each option
         If there is no table, or more than one way to read it; the message names the line.
 
     """
-    options = validate_options(
-        TableOptions(
-            delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding
-        ).with_columns(columns)
-    )
+    given = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
+    options = validate_options(given.with_columns(columns))
     if all(
         hasattr(source, name) for name in ("index", "to_numpy", "iloc")
     ):  # a DataFrame or a Series, or one like them
