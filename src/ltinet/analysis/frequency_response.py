@@ -271,7 +271,9 @@ def second_order_response(model: SecondOrderMatrices, omega: Array) -> Complex:
     """
     values = np.empty((len(omega), len(model.C), model.B.shape[1]), dtype=np.complex128)
     matrices: Any = (model.M, model.D, model.K)
-    M, D, K = matrices if model.is_sparse else (np.asarray(matrix, dtype=np.complex128) for matrix in matrices)
+    if not model.is_sparse:
+        matrices = np.asarray(matrices, dtype=np.complex128)
+    M, D, K = matrices
     B, symmetric = model.B.astype(np.complex128), model.is_sparse and has_symmetric_pattern(M, D, K)
     with explain_memory_error(model.n_positions, model.n_nonzeros) if model.is_sparse else nullcontext():
         for index, frequency in enumerate(omega.tolist()):

@@ -226,8 +226,8 @@ class Diagonalization:
         columns = np.array(modes)
         first, second = modes[self.pairs], modes[self.pairs + 1]
         columns[self.pairs], columns[self.pairs + 1] = first + second, 1j * (first - second)
-        columns = columns if self.X is None else real_matrix_product(self.X, columns)
-        return np.asarray(real_matrix_product(self.Z, columns) * self.scaling[:, None])
+        rows = columns if self.X is None else real_matrix_product(self.X, columns)
+        return np.asarray(real_matrix_product(self.Z, rows) * self.scaling[:, None])
 
 
 def real_matrix_product(matrix: Matrix, columns: Matrix | Complex) -> Matrix | Complex:

@@ -59,7 +59,10 @@ def response_modes(
     sizes = np.concatenate(
         [np.hypot(pairs[..., 0], pairs[..., 1]), np.abs(starts[:, 2 * n_pairs : n_pairs + n_scalars])], 1
     )
-    all_rates, amplitudes = [rates], [_products(np.abs(C), sizes)]
+    products = np.ones((len(rates), 1, 1))
+    if C.size * len(sizes) <= _MAX_AMPLITUDES:
+        products = np.asarray(np.abs(C).T[:, :, None] * sizes.T[:, None, :])
+    all_rates, amplitudes = [rates], [products]
     offset = n_pairs + n_scalars
     for block in system.blocks:
         values = np.linalg.eigvals(block.F).astype(np.complex128)
@@ -83,12 +86,6 @@ def _slowest(rates: NDArray[np.complex128], count: int) -> NDArray[np.bool_]:
     order = np.argsort(sizes, kind="stable")
     states = np.cumsum(np.where(rates.imag > 0.0, 2, np.where(rates.imag < 0.0, 0, 1))[order])
     return np.asarray(sizes <= sizes[order][np.searchsorted(states, count)])
-
-
-def _products(C: Array, sizes: Array) -> Array:
-    if C.size * len(sizes) > _MAX_AMPLITUDES:
-        return np.ones((C.shape[1], 1, 1))
-    return np.asarray(C.T[:, :, None] * sizes.T[:, None, :])
 
 
 # Graded times.

@@ -93,8 +93,8 @@ class Estimate:
     is_refined: bool
     candidates: tuple[CandidateSummary, ...]
     singular_values: Array
-    n_used_for_choice: int
-    """Number of samples with which choices were made."""
+    notes: tuple[str, ...]
+    """Note where choices were made with some of the samples only."""
     error: float
     """Error of the best candidate on the test samples, relative to the outputs."""
 
@@ -196,8 +196,10 @@ def _estimate(
         error = _relative_error(it, settings, n_test)
         summaries.append(CandidateSummary(it.order, it.method, it.block_rows, it.is_refined, it.is_whitened, error))
     is_refined, values = best.is_refined or final is not closest, decompose_subspace(hankel, best.method).values
-    n_used, error = n_samples(selection), _relative_error(best, settings, n_test)
-    return Estimate(final, best.method, best.block_rows, is_refined, tuple(summaries), values, n_used, error)
+    n_used, n, error = n_samples(selection), n_samples(records), _relative_error(best, settings, n_test)
+    note = f"method, block rows, order and refinement were decided on {n_used} of {n} samples"
+    notes = (note,) if n_used < n else ()
+    return Estimate(final, best.method, best.block_rows, is_refined, tuple(summaries), values, notes, error)
 
 
 def _estimate_as_specified(
@@ -217,9 +219,8 @@ def _estimate_as_specified(
     driven = fit_driven_model(*decomposition.model(order), records, replace(settings, scale=scale))
     if driven is None:
         raise DivergentModelError(_DIVERGENT_MESSAGE)
-    n = n_samples(records)
-    error = float(np.sqrt((driven.errors / (n * settings.scale**2)).mean()))
-    return Estimate(driven, method, rows, False, (), decomposition.values, n, error)
+    error = float(np.sqrt((driven.errors / (n_samples(records) * settings.scale**2)).mean()))
+    return Estimate(driven, method, rows, False, (), decomposition.values, (), error)
 
 
 def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions) -> tuple[int, ...]:
@@ -354,7 +355,7 @@ def validate_points(values: ArrayLike, name: str) -> Array:
     return numbers
 
 
-# Warnings and notes on the result.
+# Warnings on the result.
 
 
 def model_warnings(
@@ -379,11 +380,3 @@ def model_warnings(
             warnings.append(f"output {output + 1} has {n_levels} different values only: a coarse converter?")
             break
     return tuple(warnings)
-
-
-def subsample_note(result: Estimate, records: tuple[Record, ...]) -> tuple[str, ...]:
-    """Return a note where choices were made with some of the samples only."""
-    n = n_samples(records)
-    if result.n_used_for_choice == n:
-        return ()
-    return (f"method, block rows, order and refinement were decided on {result.n_used_for_choice} of {n} samples",)
