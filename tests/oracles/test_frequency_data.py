@@ -48,7 +48,7 @@ def test_drawn_systems(family, seed):
     omega = np.geomspace(0.1, 10.0 ** (options.get("decades", 2.0) + 1.0), 200)
     H, direct = system.response(omega), options.get("direct", True)
     clean = fit_response(omega, H, feedthrough=direct)
-    assert clean.order == system.order
+    assert clean.model.n_states == system.order
     assert_clean(clean, H, omega)
     noise = relative_noise(rng, H, NOISE)
     assert_below_noise(fit_response(omega, H + noise, feedthrough=direct), H, noise, omega)

@@ -8,6 +8,7 @@ steps at resonances.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -269,36 +270,17 @@ def second_order_response(model: SecondOrderMatrices, omega: Array) -> Complex:
         InvalidSystemError: the factors do not fit into memory.
     """
     values = np.empty((len(omega), len(model.C), model.B.shape[1]), dtype=np.complex128)
-    solve = _sparse_solver(model) if model.is_sparse else _dense_solver(model)
-    for index, frequency in enumerate(omega.tolist()):
-        X = solve(frequency)
-        values[index] = complex(np.inf, np.nan) if X is None else model.C @ X
-    return values
-
-
-def _dense_solver(model: SecondOrderMatrices) -> Any:
-    M, D, K = (np.asarray(matrix, dtype=np.complex128) for matrix in (model.M, model.D, model.K))
-    B = model.B.astype(np.complex128)
-
-    def solve(omega: float) -> Any:
-        try:
-            return np.linalg.solve(K - omega**2 * M + 1j * omega * D, B)
-        except np.linalg.LinAlgError:
-            return None
-
-    return solve
-
-
-def _sparse_solver(model: SecondOrderMatrices) -> Any:
-    M, D, K = (matrix for matrix in (model.M, model.D, model.K) if not isinstance(matrix, np.ndarray))
-    symmetric = has_symmetric_pattern(M, D, K)
-
-    def solve(omega: float) -> Any:
-        P = K - omega**2 * M + 1j * omega * D
-        with explain_memory_error(model.n_positions, int(K.nnz)):
+    matrices: Any = (model.M, model.D, model.K)
+    if not model.is_sparse:
+        matrices = np.asarray(matrices, dtype=np.complex128)
+    M, D, K = matrices
+    B, symmetric = model.B.astype(np.complex128), model.is_sparse and has_symmetric_pattern(M, D, K)
+    with explain_memory_error(model.n_positions, model.n_nonzeros) if model.is_sparse else nullcontext():
+        for index, frequency in enumerate(omega.tolist()):
+            P: Any = K - frequency**2 * M + 1j * frequency * D
             try:
-                return SparseLU(P, has_symmetric_pattern=symmetric).solve(model.B.astype(np.complex128))
-            except SingularMatrixError:
-                return None
-
-    return solve
+                X = SparseLU(P, has_symmetric_pattern=symmetric).solve(B) if model.is_sparse else np.linalg.solve(P, B)
+                values[index] = model.C @ X
+            except (SingularMatrixError, np.linalg.LinAlgError):
+                values[index] = complex(np.inf, np.nan)
+    return values

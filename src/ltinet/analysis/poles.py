@@ -116,13 +116,9 @@ def system_summary_rows(system: SystemMatrices) -> tuple[str, list[tuple[str, st
     if system.sparse is not None:
         rows.append(("matrices", system.sparse.description))
     if 0 < system.n_states <= _MAX_STATES_WITH_POLES:
-        rows += _pole_rows(system)
+        poles = compute_poles(system)
+        upper = poles[poles.imag >= 0.0]
+        first = [format_pole(complex(pole)).replace("+", "±") for pole in upper[:_MAX_POLES]]
+        more = [f"… ({len(poles)} in all)"] if len(upper) > _MAX_POLES else []
+        rows.append(("poles", ", ".join([*first, *more])))
     return f"state-space system, {ends}", rows
-
-
-def _pole_rows(system: SystemMatrices) -> list[tuple[str, str]]:
-    poles = compute_poles(system)
-    upper = poles[poles.imag >= 0.0]
-    first = [format_pole(complex(pole)).replace("+", "±") for pole in upper[:_MAX_POLES]]
-    more = [f"… ({len(poles)} in all)"] if len(upper) > _MAX_POLES else []
-    return [("poles", ", ".join([*first, *more]))]

@@ -226,10 +226,8 @@ class Diagonalization:
         columns = np.array(modes)
         first, second = modes[self.pairs], modes[self.pairs + 1]
         columns[self.pairs], columns[self.pairs + 1] = first + second, 1j * (first - second)
-        return np.asarray(
-            real_matrix_product(self.Z, columns if self.X is None else real_matrix_product(self.X, columns))
-            * self.scaling[:, None]
-        )
+        rows = columns if self.X is None else real_matrix_product(self.X, columns)
+        return np.asarray(real_matrix_product(self.Z, rows) * self.scaling[:, None])
 
 
 def real_matrix_product(matrix: Matrix, columns: Matrix | Complex) -> Matrix | Complex:
@@ -349,14 +347,8 @@ class SparseResolvent:
 
     def __init__(self, system: SystemMatrices, pencil: SparseDescriptor) -> None:
         self.system, self.pencil = system, pencil
-
-    @cached_property
-    def _E(self) -> Any:
-        return sparse.eye_array(self.pencil.n_states, format="csr") if self.pencil.mass is None else self.pencil.mass
-
-    @cached_property
-    def _is_symmetric(self) -> bool:
-        return has_symmetric_pattern(self.pencil.state, self.pencil.mass)
+        self._E: Any = sparse.eye_array(pencil.n_states, format="csr") if pencil.mass is None else pencil.mass
+        self._is_symmetric = has_symmetric_pattern(pencil.state, pencil.mass)
 
     def at(self, s: Complex) -> Complex:
         """Return H(s), (len(s), p, m); complex(inf, nan) in every entry where s is a pole."""

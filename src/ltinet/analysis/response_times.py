@@ -39,16 +39,6 @@ class Modes(NamedTuple):
         strongest = self.amplitudes.max(axis=0, initial=0.0)
         return self.select(((self.amplitudes >= _VISIBLE_SHARE * strongest) & (self.amplitudes > 0.0)).any(axis=(1, 2)))
 
-    def without_integrators(self) -> "Modes":
-        """Return the modes other than integrators."""
-        return self.select(~self.is_integrator)
-
-    def show_integrators(self, final: Array) -> bool:
-        """Return whether an integrator is visible, by final values of steps `(p, starts)` or by its amplitude."""
-        if self.to_step:  # amplitudes of hidden integrators are quotients of rounding errors
-            return not bool(np.isfinite(final).all())
-        return bool(self.visible().is_integrator.any())
-
     def select(self, mask: NDArray[np.bool_]) -> "Modes":
         """Return some of the modes."""
         return Modes(self.rates[mask], self.amplitudes[mask], self.is_integrator[mask], self.to_step)
@@ -69,7 +59,10 @@ def response_modes(
     sizes = np.concatenate(
         [np.hypot(pairs[..., 0], pairs[..., 1]), np.abs(starts[:, 2 * n_pairs : n_pairs + n_scalars])], 1
     )
-    all_rates, amplitudes = [rates], [_products(np.abs(C), sizes)]
+    products = np.ones((len(rates), 1, 1))
+    if C.size * len(sizes) <= _MAX_AMPLITUDES:
+        products = np.asarray(np.abs(C).T[:, :, None] * sizes.T[:, None, :])
+    all_rates, amplitudes = [rates], [products]
     offset = n_pairs + n_scalars
     for block in system.blocks:
         values = np.linalg.eigvals(block.F).astype(np.complex128)
@@ -95,12 +88,6 @@ def _slowest(rates: NDArray[np.complex128], count: int) -> NDArray[np.bool_]:
     return np.asarray(sizes <= sizes[order][np.searchsorted(states, count)])
 
 
-def _products(C: Array, sizes: Array) -> Array:
-    if C.size * len(sizes) > _MAX_AMPLITUDES:
-        return np.ones((C.shape[1], 1, 1))
-    return np.asarray(C.T[:, :, None] * sizes.T[:, None, :])
-
-
 # Graded times.
 
 _MAX_SAMPLES_PER_RADIAN = 4.0  # of an oscillation: 25 in a period
@@ -115,10 +102,6 @@ class Oscillations(NamedTuple):
     frequencies: Array
     until: Array
 
-    def fastest_from(self, time: float) -> float:
-        """Return the largest frequency that is still visible at a time."""
-        return float(self.frequencies[self.until > time].max(initial=0.0))
-
 
 def graded_times(first: float, end: float, oscillations: Oscillations, max_count: int) -> tuple[Array, float | None]:
     """Return at most `max_count` times from 0 to the end, and the slowest oscillation that they do not resolve, or None.
@@ -128,7 +111,10 @@ def graded_times(first: float, end: float, oscillations: Oscillations, max_count
     """
     edges = np.append(first * 2.0 ** np.arange(max(math.ceil(math.log2(end / first)), 1)), end)
     lengths = np.diff(edges)
-    frequencies = np.array([oscillations.fastest_from(float(start)) for start in edges[:-1]])
+    # The largest frequency that is still visible at the beginning of each piece.
+    frequencies = np.array(
+        [oscillations.frequencies[oscillations.until > start].max(initial=0.0) for start in edges[:-1]]
+    )
     decades = np.log10(edges[1:] / edges[:-1])
     for per_decade in _SAMPLES_PER_DECADE:
         quiet = np.ceil(per_decade * decades)
@@ -189,18 +175,16 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
 
     Undamped and unstable responses get a suitable end and a note.
     """
-    visible = modes.without_integrators().visible()
+    visible = modes.select(~modes.is_integrator).visible()
     rates = visible.rates
     noise = rounding_tolerance(len(modes.rates)) * np.abs(rates)
     grows = rates.real > noise
     undamped = (np.abs(rates.real) <= noise) & (rates.imag != 0.0)
     fades = ~(grows | undamped)
     if grows.any():
-        end = math.log(_GROWTH) / float(rates.real[grows].max())
-        note = f"it grows without bound; shown until t = {_round_up(end):g}, after a thousandfold growth"
-        return TimeSpan(
-            _round_up(end), visible.fastest, False, (note,), _oscillations(visible, np.full(len(rates), np.inf))
-        )
+        end = _round_up(math.log(_GROWTH) / float(rates.real[grows].max()))
+        note = f"it grows without bound; shown until t = {end:g}, after a thousandfold growth"
+        return TimeSpan(end, visible.fastest, False, (note,), _oscillations(visible, np.full(len(rates), np.inf)))
     fade_times = _times_to_fade(visible, fades, final)
     end, notes = float(fade_times[fades].max(initial=0.0)), []
     if undamped.any():
@@ -208,21 +192,18 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
         end = max(end, _PERIODS * 2.0 * math.pi / slowest)
         notes.append(f"an oscillation of {slowest:g} rad per unit of time is not damped: it never settles")
     returns = len(np.unique(np.abs(rates.imag[undamped]))) == 1
-    is_bounded = not modes.show_integrators(final)
+    # Integrators show in final values of steps, where amplitudes of hidden ones are quotients of rounding errors.
+    is_bounded = bool(np.isfinite(final).all() if modes.to_step else not modes.visible().is_integrator.any())
     if not is_bounded:
         end = 2.0 * end if end > 0.0 else 10.0
-        notes.append(_integrator_note(modes))
+        largest = float(np.abs(modes.rates[modes.is_integrator]).max(initial=0.0))
+        size = f" (poles of {largest:.1g} are rounding)" if largest > 0.0 else ""
+        consequence = "never settles" if modes.to_step else "need not return to zero"
+        notes.append(f"there is an integrator{size}: it {consequence}")
     end = _round_up(end) if end > 0.0 else 1.0
     notes = [f"{note}; shown until t = {end:g}" for note in notes]
-    return TimeSpan(
-        end,
-        visible.fastest,
-        not notes,
-        tuple(notes),
-        _oscillations(visible, fade_times),
-        returns and is_bounded,
-        is_bounded,
-    )
+    oscillations, returns = _oscillations(visible, fade_times), returns and is_bounded
+    return TimeSpan(end, visible.fastest, not notes, tuple(notes), oscillations, returns, is_bounded)
 
 
 def sample_times(span: TimeSpan, max_count: int = MAX_TIMES) -> tuple[Array, tuple[str, ...]]:
@@ -279,12 +260,6 @@ def deviation_reference(final: Array, peak: Array) -> Array:
     """Return the scale of deviations: the final value, or the peak where that is zero or rounding of the peak."""
     size = np.abs(final)
     return np.where(np.isfinite(size) & (size > 1e-9 * peak), size, peak)
-
-
-def _integrator_note(modes: Modes) -> str:
-    largest = float(np.abs(modes.rates[modes.is_integrator]).max(initial=0.0))
-    size = f" (poles of {largest:.1g} are rounding)" if largest > 0.0 else ""
-    return f"there is an integrator{size}: it {'never settles' if modes.to_step else 'need not return to zero'}"
 
 
 def _oscillations(modes: Modes, until: Array) -> Oscillations:

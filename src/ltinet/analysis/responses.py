@@ -77,14 +77,9 @@ def select_output(solution: Solution, output: int | None) -> Solution:
     """Return the solution of one output, or of all for None."""
     if output is None:
         return solution
-    column = slice(output, output + 1)
+    column, names = slice(output, output + 1), solution.signal_names.with_output(output)
     trajectory = _OneOutput(solution.trajectory, column)
-    return replace(
-        solution,
-        y=solution.y[..., column],
-        trajectory=trajectory,
-        signal_names=solution.signal_names.with_output(output),
-    )
+    return replace(solution, y=solution.y[..., column], trajectory=trajectory, signal_names=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +136,11 @@ def step_response(
 ) -> Solution:
     """Return the outputs after a step of one input, or of each, from 0 to 1 at t = 0, from rest."""
     j, i = _indices(system, input, output)
-    final = _block(dc_gain(system), j, i)
+    final = dc_gain(system)[_chosen(i), _chosen(j)]
     modes = partial(excited_modes, prepared, system, j, i, to_step=True)
-    directions = np.eye(system.n_inputs)[j if j is not None else slice(None)]
 
     def run(times: Array) -> Solution:
-        u = np.broadcast_to(directions[..., None, :], (*directions.shape[:-1], len(times), system.n_inputs))
-        return simulate(prepared, u, t=times, hold="zero")
+        return simulate(prepared, _steps(system, j, len(times)), t=times, hold="zero")
 
     return select_output(_run_at_times(run, t, modes, final, i), i)
 
@@ -159,7 +152,7 @@ def impulse_response(
     j, i = _indices(system, input, output)
     modes = partial(excited_modes, prepared, system, j, i, to_step=False)
     starts = system.B.T[j if j is not None else slice(None)]
-    D = _block(system.D, j, i)
+    D = system.D[_chosen(i), _chosen(j)]
     note = "D is not zero: the response also has the impulse D δ(t) at t = 0, which is not part of the values"
 
     def run(times: Array) -> Solution:
@@ -181,9 +174,7 @@ def initial_response(
     n_starts = math.prod(batch)
 
     def modes() -> Modes:
-        packed = prepared.system.packed_from_blocks(prepared.initial_state(start, batch))
-        outputs, n_integrators = _outputs(system, i), count_integrators(system)
-        return response_modes(prepared.system, packed, outputs, to_step=False, n_integrators=n_integrators)
+        return _modes(prepared, system, prepared.initial_state(start, batch), i, to_step=False)
 
     def run(times: Array) -> Solution:
         u = np.broadcast_to(np.zeros(system.n_inputs), (*batch, len(times), system.n_inputs))
@@ -196,10 +187,15 @@ def excited_modes(
     prepared: SimulationContext, system: SystemMatrices, j: int | None, i: int | None, *, to_step: bool
 ) -> Modes:
     """Return the modes of the responses of output i to input j, or of all for None."""
-    modal, B = prepared.system, prepared.blocks.B.T
-    packed = modal.packed_from_blocks(B if j is None else B[j : j + 1])
-    outputs, n_integrators = _outputs(system, i), count_integrators(system)
-    return response_modes(modal, packed, outputs, to_step=to_step, n_integrators=n_integrators)
+    return _modes(prepared, system, prepared.blocks.B.T[_chosen(j)], i, to_step=to_step)
+
+
+def _modes(
+    prepared: SimulationContext, system: SystemMatrices, starts: Array, i: int | None, *, to_step: bool
+) -> Modes:
+    """Return the modes of output i, or of all for None, from initial states in block coordinates."""
+    packed, outputs = prepared.system.packed_from_blocks(starts), _outputs(system, i)
+    return response_modes(prepared.system, packed, outputs, to_step=to_step, n_integrators=count_integrators(system))
 
 
 def _run_at_times(
@@ -222,7 +218,7 @@ def _run_at_times(
 
     def outputs(times: Array) -> tuple[Solution, Array]:
         solution = run(times)
-        y = solution.y if i is None else solution.y[..., i : i + 1]
+        y = solution.y[..., _chosen(i)]
         return solution, y.reshape(-1, *y.shape[-2:])
 
     for _ in range(_MAX_EXTENSIONS):
@@ -257,15 +253,19 @@ def _extended_span(
     return extend_span(span, float(later[departed[-1]]) / 0.9) if departed.size else None
 
 
+def _steps(system: SystemMatrices, j: int | None, n_times: int) -> Array:
+    """Return unit steps of input j, or of each in turn for None: `(n_times, m)` or `(m, n_times, m)`."""
+    directions = np.eye(system.n_inputs)[j if j is not None else slice(None), None]
+    return np.broadcast_to(directions, (*directions.shape[:-2], n_times, system.n_inputs))
+
+
 def _indices(system: SystemMatrices, input: Any, output: Any) -> tuple[int | None, int | None]:
     return resolve_index(input, system.input_names, "input"), resolve_index(output, system.output_names, "output")
 
 
-def _block(gains: Array, j: int | None, i: int | None) -> Array:
-    """Return the entries of a p×m matrix between the chosen outputs and inputs."""
-    rows = slice(None) if i is None else slice(i, i + 1)
-    columns = slice(None) if j is None else slice(j, j + 1)
-    return gains[rows, columns]
+def _chosen(index: int | None) -> slice:
+    """Return the range of one index, or of all for None."""
+    return slice(None) if index is None else slice(index, index + 1)
 
 
 def _outputs(system: SystemMatrices, i: int | None) -> list[int]:
@@ -322,7 +322,7 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     Solution
     """
     i, j = resolve_index(output, system.output_names, "output"), None
-    outputs = settings.array("output_delay", system.n_outputs)[slice(None) if i is None else slice(i, i + 1)]
+    outputs = settings.array("output_delay", system.n_outputs)[_chosen(i)]
     delays, state_delays = outputs, None
     if kind != "initial":
         j = resolve_index(input, system.input_names, "input")
@@ -339,10 +339,9 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     delayed = signal = None
     start = x0
     if kind == "step":
-        directions = np.eye(system.n_inputs)[j if j is not None else slice(None)]
-        u = np.broadcast_to(directions[..., None, :], (*directions.shape[:-1], len(core.t), system.n_inputs))
+        u = _steps(system, j, len(core.t))
         signal = SampledSignal(core.t, u, hold="zero")
-        nothing = np.zeros(directions.shape)
+        nothing = np.zeros((*u.shape[:-2], u.shape[-1]))
         delayed = DelayedInput(signal, nothing, nothing)
     elif kind == "impulse":
         start = system.B.T[j if j is not None else slice(None)]

@@ -31,11 +31,11 @@ def validate_method(method: Any) -> SamplingMethod:
     Raises:
         InvalidSystemError: the method is unknown.
     """
-    known: tuple[SamplingMethod, ...] = get_args(SamplingMethod)
-    for name in known:
-        if method == name:
-            return name
-    raise InvalidSystemError(f"method is {sanitize(repr(method))}; known are {', '.join(map(repr, known))}")
+    known = get_args(SamplingMethod)
+    if method not in known:
+        raise InvalidSystemError(f"method is {sanitize(repr(method))}; known are {', '.join(map(repr, known))}")
+    chosen: SamplingMethod = method
+    return chosen
 
 
 def solve_or_raise(matrix: Matrix, right_hand_side: Matrix, message: str) -> Matrix:

@@ -36,7 +36,11 @@ def invariant_zeros(system: SystemMatrices) -> NDArray[np.complex128]:
     Uncontrollable and unobservable modes are zeros as well where they lower the rank. Cost O((n + m)(n + p) n).
     """
     with limit_blas_threads(system.n_states):
-        pencil, unit = _scale_to_unit(balance_pencil(Pencil(system.A, system.B, system.C, system.D)))
+        pencil = balance_pencil(Pencil(system.A, system.B, system.C, system.D))
+        # A unit of time in which squares of entries neither overflow nor underflow.
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in pencil)
+        unit = 2.0 ** int(np.frexp(largest)[1] - 1) if largest > 0.0 else 1.0
+        pencil = Pencil(*(part / unit for part in pencil))
         system_matrix = np.block([[pencil.A, pencil.B], [pencil.C, pencil.D]])
         noise = _ERROR_GROWTH * rounding_tolerance(max(system_matrix.shape), float(np.linalg.norm(system_matrix)))
         reduced = _deflate_infinite_zeros(pencil, noise)
@@ -66,13 +70,6 @@ def balance_pencil(pencil: Pencil) -> Pencil:
             break
         A, B, C = A / scale[:, None] * scale, B / scale[:, None], C * scale
     return Pencil(A, *_scale_inputs_and_outputs(A, B, C, D))
-
-
-def _scale_to_unit(pencil: Pencil) -> tuple[Pencil, float]:
-    """Return the pencil in a unit of time in which squares of entries neither overflow nor underflow, and the unit."""
-    largest = max(float(np.abs(part).max(initial=0.0)) for part in pencil)
-    unit = 2.0 ** int(np.frexp(largest)[1] - 1) if largest > 0.0 else 1.0
-    return Pencil(*(part / unit for part in pencil)), unit
 
 
 def _scale_inputs_and_outputs(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> tuple[Matrix, Matrix, Matrix]:

@@ -14,16 +14,11 @@ from numpy.typing import ArrayLike
 
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
-from ltinet.identification.diagnostics import CandidateSummary, RecordDiagnostics, ResponseDiagnostics, covariance_data
+from ltinet.identification.diagnostics import CandidateSummary, RecordDiagnostics, ResponseDiagnostics
 from ltinet.identification.estimation import (
-    DivergentModelError,
-    Estimate,
-    EstimationOptions,
     estimate,
-    finds_unstable_model,
     model_warnings,
     resolve_delays,
-    subsample_note,
     validate_choice,
     validate_estimation_options,
     validate_flag,
@@ -32,6 +27,7 @@ from ltinet.identification.frequency_fit import fit_response
 from ltinet.identification.linear_parameters import N_TRENDS, Trend
 from ltinet.identification.modal_model import modal_model_of_system, to_continuous_time
 from ltinet.identification.order_selection import EstimationSettings
+from ltinet.identification.output_error import leading_part
 from ltinet.identification.preprocessing import choose_units
 from ltinet.identification.records import Record, n_samples, resolve_time_step, validate_records
 from ltinet.identification.result import IdentificationResult
@@ -41,10 +37,6 @@ from ltinet.systems.signal_names import NamesLike, SignalNames
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
-# Relative error on test samples below which a stable model leaves nothing for an unstable one to explain; empirical.
-_SUFFICIENT_ERROR = 0.02
-# Ratio of the errors of an unstable and a stable model below which "auto" takes the unstable one; empirical.
-_UNSTABLE_ERROR_RATIO = 0.5
 _VECTOR_FITTING = "vector fitting"
 _SLOPES_NOTE = "identified with linear trends; their slopes are not part of the model"
 
@@ -141,7 +133,7 @@ def identify(  # noqa: PLR0913
     scale = np.std(np.concatenate([record.y for record in records]), axis=0)
     mirror = stable is True or (stable == "auto" and not options.is_complete)
     settings = EstimationSettings(feedthrough, trend, linear, scale, mirror, max(map(len, records)))
-    best = _estimate(records, options, settings, callback or (lambda _: None), stable=stable)
+    best = estimate(records, options, settings, callback or (lambda _: None), stable=stable)
     # The continuous-time system in the units of the user.
     squares = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
     fits = np.asarray(100.0 * (1.0 - np.sqrt(best.driven.errors / squares)))
@@ -164,7 +156,9 @@ def identify(  # noqa: PLR0913
         sample_time=step,
         notes=(_SLOPES_NOTE,) if trend == "linear" else (),
     )
-    covariance = covariance_data(best.driven, records, feedthrough=feedthrough, trend=trend, gain=units.gain)
+    # Copies of the beginnings, so that long records can be released.
+    parts = [leading_part(record, start) for record, start in zip(records, best.driven.starts, strict=True)]
+    beginnings = tuple(Record(record.u.copy(), record.y.copy()) for record, _ in parts)
     return IdentificationResult(
         system=StateSpace.of(matrices, settings=signal_settings),
         dt=step,
@@ -178,45 +172,26 @@ def identify(  # noqa: PLR0913
         output_offsets=output_offsets,
         fits=fits,
         fit_warnings=model_warnings(model, records, fits=fits, n_doubled=continuous.n_doubled, notes=data.notes),
-        notes=(*data.notes, *subsample_note(best, records)),
+        notes=(*data.notes, *best.notes),
         candidates=best.candidates,
         singular_values=best.singular_values,
         order=model.order,
         modes=model,
         diagnostics=RecordDiagnostics(
-            model, covariance, units, step, delays, trend, u_mean, output_offsets, levels=y_mean
+            modes=model,
+            driven=replace(best.driven, starts=tuple(start for _, start in parts)),
+            records=beginnings,
+            share=n_samples(beginnings) / n_samples(records),
+            units=units,
+            feedthrough=feedthrough,
+            trend=trend,
+            dt=step,
+            delay=delays,
+            input_offsets=u_mean,
+            output_offsets=output_offsets,
+            levels=y_mean,
         ),
     )
-
-
-def _estimate(
-    records: tuple[Record, ...],
-    options: EstimationOptions,
-    settings: EstimationSettings,
-    callback: Callable[[str], None],
-    *,
-    stable: bool | Literal["auto"],
-) -> Estimate:
-    """Return the estimate that `stable` asks for.
-
-    With "auto" this is the stable model, unless an unstable one predicts test samples far better, as for an unstable
-    plant in a loop; where the options specify one model, it is mirrored only if it diverges.
-    """
-    try:
-        best = estimate(records, options, settings, callback)
-    except DivergentModelError:
-        if settings.stable or stable != "auto":
-            raise
-        return estimate(records, options, replace(settings, stable=True), callback)
-    if stable != "auto" or not settings.stable or best.error <= _SUFFICIENT_ERROR:
-        return best
-    if not finds_unstable_model(records, best.block_rows, best.driven.model.order, settings.trend):
-        return best
-    try:
-        free = estimate(records, options, replace(settings, stable=False))
-    except DivergentModelError:
-        return best
-    return free if not free.driven.model.is_stable and free.error < _UNSTABLE_ERROR_RATIO * best.error else best
 
 
 def identify_frequency(
@@ -267,12 +242,13 @@ def identify_frequency(
 
     """
     fit = fit_response(omega, H, order=order, stable=stable, feedthrough=feedthrough, weights=weights)
-    p, m = fit.D.shape
-    modes = modal_model_of_system(fit.A, fit.B, fit.C, fit.D)
+    A, B, C, D = fit.model.A, fit.model.B, fit.model.C, fit.model.D
+    p, m = D.shape
+    modes = modal_model_of_system(A, B, C, D)
     diagnostics = ResponseDiagnostics(fit, modes, feedthrough)
     candidates = (CandidateSummary(it.order, _VECTOR_FITTING, 0, True, False, it.held_out) for it in fit.candidates)
     return IdentificationResult(
-        system=StateSpace(fit.A, fit.B, fit.C, fit.D, inputs=inputs, outputs=outputs),
+        system=StateSpace(A, B, C, D, inputs=inputs, outputs=outputs),
         dt=None,
         hold=None,
         delay=(0,) * m,
@@ -287,7 +263,7 @@ def identify_frequency(
         notes=(),
         candidates=tuple(candidates),
         singular_values=np.zeros(0),
-        order=fit.order,
+        order=fit.model.n_states,
         modes=modes,
         diagnostics=diagnostics,
     )

@@ -22,30 +22,16 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.frequency_data import FrequencyData, validate_frequency_data
 from ltinet.identification.frequency_fit import FittedResponse
-from ltinet.identification.linear_parameters import (
-    DrivenModel,
-    Trend,
-    compute_regressors,
-    fit_initial_condition,
-    simulated_outputs,
-)
+from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_initial_condition, simulate_record
 from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.output_error import MAX_PARAMETERS, ParameterLayout
 from ltinet.identification.preprocessing import ChannelUnits
-from ltinet.identification.records import Record, n_samples, require_channels, validate_records
-from ltinet.identification.residual_analysis import (
-    ResidualTests,
-    feedback_warning,
-    output_deviations,
-    record_fits,
-    record_residual_tests,
-)
-from ltinet.identification.sensitivities import MAX_PARAMETERS, ParameterLayout, leading_part
+from ltinet.identification.records import Record, require_channels, validate_records
+from ltinet.identification.residual_analysis import ResidualTests, analyze_residuals, feedback_warning
 from ltinet.identification.uncertainty import ParameterCovariance, parameter_covariance, response_gradient
-from ltinet.systems.matrices import Matrix
 
-_MIN_NOISE_SHARE = (
-    0.01  # lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise
-)
+# Lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise.
+_MIN_NOISE_SHARE = 0.01
 _NOISE_FREE = 1e-11  # of a channel: smaller errors are rounding, which no covariance describes
 Values = NDArray[np.float64] | NDArray[np.complex128]
 
@@ -74,46 +60,23 @@ class CandidateSummary(NamedTuple):
 # Records.
 
 
-@dataclass(frozen=True, eq=False)
-class CovarianceData:
-    """Model in units of its records, with their beginnings."""
-
-    driven: DrivenModel
-    records: tuple[Record, ...]
-    share: float
-    """Share of all samples that the beginnings hold."""
-    feedthrough: bool
-    trend: Trend
-    gain: Matrix
-    """Units of outputs by units of inputs, `(p, m)`."""
-
-    def covariance(self) -> ParameterCovariance | None:
-        """Return the covariance of the parameters, assuming that the other samples carry as much information each."""
-        covariance = parameter_covariance(self.driven, self.records, feedthrough=self.feedthrough, trend=self.trend)
-        return covariance and replace(covariance, matrix=self.share * covariance.matrix, gain=self.gain)
-
-
-def covariance_data(
-    driven: DrivenModel, records: tuple[Record, ...], *, feedthrough: bool, trend: Trend, gain: Matrix
-) -> CovarianceData:
-    """Copy the beginnings of the records, so that long records can be released."""
-    parts = [leading_part(record, start) for record, start in zip(records, driven.starts, strict=True)]
-    beginnings = tuple(Record(record.u.copy(), record.y.copy()) for record, _ in parts)
-    driven = replace(driven, starts=tuple(start for _, start in parts))
-    return CovarianceData(driven, beginnings, n_samples(beginnings) / n_samples(records), feedthrough, trend, gain)
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class RecordDiagnostics:
     """Model at the samples, the records that it was fitted to, and the offsets of the channels."""
 
     modes: ModalModel
-    data: CovarianceData
+    driven: DrivenModel
+    """Model in units of its records, with their starts."""
+    records: tuple[Record, ...]
+    """Records in their units, of long ones the beginnings."""
+    share: float
+    """Share of all samples that the beginnings hold."""
     units: ChannelUnits
+    feedthrough: bool
+    trend: Trend
     dt: float
     delay: tuple[int, ...]
-    trend: Trend
     input_offsets: Array
     output_offsets: Array
     """Offsets that the model adds to its outputs."""
@@ -121,27 +84,37 @@ class RecordDiagnostics:
     """Offsets that were subtracted from outputs before the model was fitted, `(p,)`."""
 
     def covariance(self) -> ParameterCovariance | None:
-        """Return the covariance of the parameters, in units of the records."""
-        return self.data.covariance()
+        """Return the covariance of the parameters, assuming that the other samples carry as much information each."""
+        covariance = parameter_covariance(self.driven, self.records, feedthrough=self.feedthrough, trend=self.trend)
+        return covariance and replace(covariance, matrix=self.share * covariance.matrix, gain=self.units.gain)
 
     def residual_warnings(self) -> tuple[str, ...]:
         """Return a warning where the records seem to come from a closed loop."""
-        return feedback_warning(self.data.driven, self.data.records)
+        return feedback_warning(self.driven, self.records)
 
     def fit(self, first: Any, second: Any) -> Array:
         """Return 100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, states at the first sample fitted."""
-        return record_fits(self.modes, self._prepare(first, second))
+        errors, squares = np.zeros(self.modes.n_outputs), np.zeros(self.modes.n_outputs)
+        for record in self._prepare(first, second):
+            deviations = _output_deviations(record)
+            errors += fit_initial_condition(self.modes, record, trend="none", scale=deviations)[1]
+            squares += ((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0)
+        return np.asarray(100.0 * (1.0 - np.sqrt(errors / squares)))
 
     def residuals(self, first: Any, second: Any) -> ResidualTests:
         """Return residual tests with starts fitted, and trends where they belong to the model."""
-        return record_residual_tests(self.modes, self._prepare(first, second), self.trend)
+        records, residuals, scale = self._prepare(first, second), [], np.ones(self.modes.n_outputs)
+        for record in records:
+            start, _ = fit_initial_condition(self.modes, record, trend=self.trend, scale=scale)
+            residuals.append(record.y - simulate_record(self.modes, record, start))
+        return analyze_residuals(residuals, [record.u for record in records])
 
     def compared(self, first: Any, second: Any) -> tuple[DataComparison, ...]:
         """Return outputs `(T, p)` of every record and the simulated ones, states fitted at the first sample."""
         comparisons = []
         for record in self._prepare(first, second):
-            start, _ = fit_initial_condition(self.modes, record, trend="none", scale=output_deviations(record))
-            simulated = simulated_outputs(compute_regressors(self.modes, record), self.modes, start)
+            start, _ = fit_initial_condition(self.modes, record, trend="none", scale=_output_deviations(record))
+            simulated = simulate_record(self.modes, record, start)
             times = np.asarray(self.dt * np.arange(len(record)), dtype=np.float64)
             comparisons.append(DataComparison(times, record.y + self.output_offsets, simulated + self.output_offsets))
         return tuple(comparisons)
@@ -151,8 +124,7 @@ class RecordDiagnostics:
         if u is None and y is None:
             shift = self.levels - self.output_offsets
             return tuple(
-                Record(record.u * self.units.inputs, record.y * self.units.outputs + shift)
-                for record in self.data.records
+                Record(record.u * self.units.inputs, record.y * self.units.outputs + shift) for record in self.records
             )
         records = validate_records(u, y).records
         require_channels(records[0], self.modes.n_inputs, self.modes.n_outputs)
@@ -160,6 +132,12 @@ class RecordDiagnostics:
             Record(record.u - self.input_offsets, record.y - self.output_offsets).shifted(self.delay)
             for record in records
         )
+
+
+def _output_deviations(record: Record) -> Array:
+    """Return ‖y − mean‖ of every output, in units of which starts are fitted; 1 where an output does not change."""
+    norms = np.linalg.norm(record.y - record.y.mean(axis=0), axis=0)
+    return np.where(norms > 0.0, norms, 1.0)
 
 
 # Frequency responses.
@@ -170,7 +148,7 @@ class RecordDiagnostics:
 class ResponseDiagnostics:
     """Continuous-time model with the frequency response that it was fitted to."""
 
-    model: FittedResponse
+    fitted: FittedResponse
     modes: ModalModel | None
     """None where the eigenvectors are nearly dependent."""
     feedthrough: bool
@@ -179,9 +157,9 @@ class ResponseDiagnostics:
         """Return the covariance of the parameters, None where they are too many or their derivatives dependent."""
         if self.modes is None:
             return None
-        measured, weights = self.model.measured, self.model.weights
+        measured, weights = self.fitted.measured, self.fitted.weights
         parameters = ParameterLayout(self.modes, self.feedthrough, "none", 0)
-        errors = ((measured.H - self.model.response(measured.omega)) * weights).ravel()
+        errors = ((measured.H - self.fitted.response(measured.omega)) * weights).ravel()
         residuals = np.concatenate([errors.real, errors.imag])
         n = len(parameters)
         if not 0 < n <= MAX_PARAMETERS or len(residuals) <= n or np.abs(residuals).max() <= _NOISE_FREE:
@@ -196,7 +174,7 @@ class ResponseDiagnostics:
         middle = (Q.T * (residuals / share) ** 2) @ Q
         inverse = linalg.solve_triangular(R, np.eye(n), check_finite=False)
         matrix = inverse @ middle @ inverse.T
-        return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), np.ones_like(self.model.D))
+        return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), np.ones_like(self.fitted.model.D))
 
     def residual_warnings(self) -> tuple[str, ...]:
         """Return no warnings: those of frequency responses are found together with the model."""
@@ -205,7 +183,7 @@ class ResponseDiagnostics:
     def fit(self, first: Any, second: Any) -> Array:
         """Return 100 (1 − ‖H − Ĥ‖/‖H − mean‖) % of every output over all inputs and frequencies."""
         data = self._response(first, second)
-        H, modeled = data.H, self.model.response(data.omega)
+        H, modeled = data.H, self.fitted.response(data.omega)
         spread = np.linalg.norm(H - H.mean(axis=0), axis=(0, 2))
         size = np.where(spread > 0.0, spread, np.maximum(np.linalg.norm(H, axis=(0, 2)), np.finfo(float).tiny))
         return np.asarray(100.0 * (1.0 - np.linalg.norm(H - modeled, axis=(0, 2)) / size))
@@ -220,15 +198,15 @@ class ResponseDiagnostics:
     def compared(self, first: Any, second: Any) -> tuple[DataComparison, ...]:
         """Return H `(K, p, m)` as measured and of the model."""
         data = self._response(first, second)
-        return (DataComparison(data.omega, data.H, self.model.response(data.omega)),)
+        return (DataComparison(data.omega, data.H, self.fitted.response(data.omega)),)
 
     def _response(self, omega: Any, H: Any) -> FrequencyData:
         """Return a validated response, by default the one that the model was fitted to."""
         if omega is None and H is None:
-            return self.model.measured
+            return self.fitted.measured
         data = validate_frequency_data(omega, H, None, fewest=1)
-        if data.H.shape[1:] != self.model.D.shape:
-            outputs, inputs = self.model.D.shape
+        if data.H.shape[1:] != self.fitted.model.D.shape:
+            outputs, inputs = self.fitted.model.D.shape
             raise InvalidSignalError(
                 f"H has {data.H.shape[1]} outputs and {data.H.shape[2]} inputs; the model has {outputs} and {inputs}"
             )

@@ -6,9 +6,9 @@ computed from all samples at once. Warnings on the result (instability, poor fit
 here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +17,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.diagnostics import CandidateSummary
-from ltinet.identification.linear_parameters import (
-    DrivenModel,
-    Trend,
-    compute_regressors,
-    fit_inputs,
-    simulated_outputs,
-)
+from ltinet.identification.linear_parameters import DrivenModel, fit_inputs, simulate_record
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.order_selection import (
     Candidate,
@@ -54,6 +48,10 @@ _MAX_DELAY = 18  # samples of the longest delay that is estimated
 _POOR_FIT = 50.0  # %: smaller fits give a warning
 _STABILITY_MARGIN = 1e-9  # |λ| − 1 of a pole that counts as stable: rounding of an integrator
 _MIN_LEVELS = 16  # distinct values of an output; fewer give a warning
+# Relative error on test samples below which a stable model leaves nothing for an unstable one to explain; empirical.
+_SUFFICIENT_ERROR = 0.02
+# Ratio of the errors of an unstable and a stable model below which "auto" takes the unstable one; empirical.
+_UNSTABLE_ERROR_RATIO = 0.5
 _DIVERGENT_MESSAGE = (
     "every model diverges within the record; is u what drove y, and in its order? try stable=True, another order or "
     "block_rows"
@@ -95,8 +93,8 @@ class Estimate:
     is_refined: bool
     candidates: tuple[CandidateSummary, ...]
     singular_values: Array
-    n_used_for_choice: int
-    """Number of samples with which choices were made."""
+    notes: tuple[str, ...]
+    """Note where choices were made with some of the samples only."""
     error: float
     """Error of the best candidate on the test samples, relative to the outputs."""
 
@@ -105,12 +103,42 @@ def estimate(
     records: tuple[Record, ...],
     options: EstimationOptions,
     settings: EstimationSettings,
-    callback: Callable[[str], None] = lambda _: None,
+    callback: Callable[[str], None],
+    *,
+    stable: bool | Literal["auto"],
 ) -> Estimate:
     """Return the best model that the options allow; `callback` receives the name of every step as it begins.
 
-    Raises InvalidSignalError where the records are too short, or every model of them diverges.
+    With `stable` "auto" this is the stable model, unless an unstable one predicts test samples far better, as for an
+    unstable plant in a loop; where the options specify one model, it is mirrored only if it diverges. Raises
+    InvalidSignalError where the records are too short, or every model of them diverges.
     """
+    try:
+        best = _estimate(records, options, settings, callback)
+    except DivergentModelError:
+        if settings.stable or stable != "auto":
+            raise
+        return _estimate(records, options, replace(settings, stable=True), callback)
+    if stable != "auto" or not settings.stable or best.error <= _SUFFICIENT_ERROR:
+        return best
+    order = best.driven.model.order
+    models = subspace_models(records, (best.block_rows,), METHODS, (order,), settings.trend)
+    if all(np.abs(np.linalg.eigvals(A)).max(initial=0.0) <= 1.0 for _, _, _, A, _ in models):
+        return best
+    try:
+        free = _estimate(records, options, replace(settings, stable=False), lambda _: None)
+    except DivergentModelError:
+        return best
+    return free if not free.driven.model.is_stable and free.error < _UNSTABLE_ERROR_RATIO * best.error else best
+
+
+def _estimate(
+    records: tuple[Record, ...],
+    options: EstimationOptions,
+    settings: EstimationSettings,
+    callback: Callable[[str], None],
+) -> Estimate:
+    """Return the best model, with growing modes mirrored or not."""
     if options.is_complete:
         return _estimate_as_specified(records, options, settings)
     selection = tuple(record.part(slice(0, _MAX_SELECTION_SAMPLES)) for record in records)
@@ -124,12 +152,21 @@ def estimate(
     if not plain:
         raise DivergentModelError(_DIVERGENT_MESSAGE)
     leader = plain[int(np.argmin(relative_scores(plain, settings, n_test)))]
-    coefficients = _whitening_filter(leader, split)
+    starts = zip(split.train, leader.driven.starts, strict=True)
+    coefficients = fit_autoregression(
+        [record.y - simulate_record(leader.driven.model, record, start) for record, start in starts]
+    )
     white = TrainTestSplit(
         *(tuple(whiten(record, coefficients) for record in part) for part in (split.train, split.test))
     )
     callback("the order")
-    order = _select_order_whitened(plain, leader, white, rows, options, settings)
+    order = orders[0]
+    if len(orders) > 1:
+        # The best model of records that are not whitened has states for the noise as well: few more can be needed without.
+        max_order = max(min(orders), leader.order + leader.order // 2 + 2)
+        lower = tuple(order for order in orders if order <= max_order)
+        group = generate_candidates(white, settings, block_rows=rows, methods=options.first_methods, orders=lower)
+        order = select_order(group, white, settings) if group else min(candidate.order for candidate in plain)
     # Candidates of this order: of the other methods, from whitened records, and refined.
     callback(f"models of order {order}, refined" if options.refine else f"models of order {order}")
     others = tuple(method for method in options.methods if method not in options.first_methods)
@@ -154,21 +191,15 @@ def estimate(
         final = polish(closest, records, feedthrough=settings.feedthrough, trend=settings.trend, scale=settings.scale)
     hankel = compress_hankel(detrend(records, settings.trend), best.block_rows)
     listed = (*plain, *(candidate for candidate in pool if candidate.is_whitened or candidate.is_refined))
-    return Estimate(
-        final,
-        best.method,
-        best.block_rows,
-        best.is_refined or final is not closest,
-        tuple(
-            CandidateSummary(
-                it.order, it.method, it.block_rows, it.is_refined, it.is_whitened, _relative_error(it, settings, n_test)
-            )
-            for it in listed
-        ),
-        decompose_subspace(hankel, best.method).values,
-        n_samples(selection),
-        _relative_error(best, settings, n_test),
-    )
+    summaries = []
+    for it in listed:
+        error = _relative_error(it, settings, n_test)
+        summaries.append(CandidateSummary(it.order, it.method, it.block_rows, it.is_refined, it.is_whitened, error))
+    is_refined, values = best.is_refined or final is not closest, decompose_subspace(hankel, best.method).values
+    n_used, n, error = n_samples(selection), n_samples(records), _relative_error(best, settings, n_test)
+    note = f"method, block rows, order and refinement were decided on {n_used} of {n} samples"
+    notes = (note,) if n_used < n else ()
+    return Estimate(final, best.method, best.block_rows, is_refined, tuple(summaries), values, notes, error)
 
 
 def _estimate_as_specified(
@@ -188,17 +219,8 @@ def _estimate_as_specified(
     driven = fit_driven_model(*decomposition.model(order), records, replace(settings, scale=scale))
     if driven is None:
         raise DivergentModelError(_DIVERGENT_MESSAGE)
-    n = n_samples(records)
-    error = float(np.sqrt((driven.errors / (n * settings.scale**2)).mean()))
-    return Estimate(driven, method, rows, False, (), decomposition.values, n, error)
-
-
-def finds_unstable_model(records: tuple[Record, ...], block_rows: int, order: int, trend: Trend) -> bool:
-    """Return whether a subspace method finds an unstable model when poles are not mirrored."""
-    return any(
-        np.abs(np.linalg.eigvals(A)).max(initial=0.0) > 1.0
-        for _, _, _, A, _ in subspace_models(records, (block_rows,), METHODS, (order,), trend)
-    )
+    error = float(np.sqrt((driven.errors / (n_samples(records) * settings.scale**2)).mean()))
+    return Estimate(driven, method, rows, False, (), decomposition.values, (), error)
 
 
 def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions) -> tuple[int, ...]:
@@ -228,35 +250,6 @@ def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions
             + (", fewer block_rows" if options.block_rows else "")
         )
     return tuple(rows)
-
-
-def _whitening_filter(leader: Candidate, split: TrainTestSplit) -> Array:
-    """Return the filter that whitens the residuals of a candidate on the training samples."""
-    driven, residuals = leader.driven, []
-    for record, start in zip(split.train, driven.starts, strict=True):
-        part = compute_regressors(driven.model, record)
-        residuals.append(part.outputs - simulated_outputs(part, driven.model, start))
-    return fit_autoregression(residuals)
-
-
-def _select_order_whitened(
-    plain: Sequence[Candidate],
-    leader: Candidate,
-    white: TrainTestSplit,
-    rows: tuple[int, ...],
-    options: EstimationOptions,
-    settings: EstimationSettings,
-) -> int:
-    orders = options.orders or _CANDIDATE_ORDERS
-    if len(orders) == 1:
-        return orders[0]
-    # The best model of records that are not whitened has states for the noise as well: few more can be needed without.
-    max_order = max(min(orders), leader.order + leader.order // 2 + 2)
-    orders = tuple(order for order in orders if order <= max_order)
-    candidates = generate_candidates(white, settings, block_rows=rows, methods=options.first_methods, orders=orders)
-    if not candidates:
-        return min(candidate.order for candidate in plain)
-    return select_order(candidates, white, settings)
 
 
 def _reestimate(
@@ -362,7 +355,7 @@ def validate_points(values: ArrayLike, name: str) -> Array:
     return numbers
 
 
-# Warnings and notes on the result.
+# Warnings on the result.
 
 
 def model_warnings(
@@ -387,11 +380,3 @@ def model_warnings(
             warnings.append(f"output {output + 1} has {n_levels} different values only: a coarse converter?")
             break
     return tuple(warnings)
-
-
-def subsample_note(result: Estimate, records: tuple[Record, ...]) -> tuple[str, ...]:
-    """Return a note where choices were made with some of the samples only."""
-    n = n_samples(records)
-    if result.n_used_for_choice == n:
-        return ()
-    return (f"method, block rows, order and refinement were decided on {result.n_used_for_choice} of {n} samples",)

@@ -17,13 +17,14 @@ from ltinet._util.floating_point import Array, Complex
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.block_realization import (
     BlockRealization,
+    DescentOptions,
+    descend,
     fit_output_matrices,
     fit_residues,
     to_block_realization,
 )
 from ltinet.identification.frequency_data import FrequencyData, ScaledResponse, scale_response, validate_frequency_data
 from ltinet.identification.frequency_order import ROUNDING_FLOOR, OrderCandidate, best_start, choose_order
-from ltinet.identification.variable_projection import DescentOptions, descend
 from ltinet.identification.vector_fitting import balance_over_band, compute_vector_fit, initial_poles, relocate_poles
 
 Stable = bool | Literal["auto"]
@@ -42,14 +43,8 @@ _FAR_POLE_RATIO = 10.0
 class FittedResponse:
     """System ẋ = A x + B u, y = C x + D u fitted to a frequency response."""
 
-    A: Array
-    """Real and block diagonal: real poles, pairs [[a, b], [c, a]], and poles that are nearly dependent together."""
-    B: Array
-    C: Array
-    D: Array
-    block_sizes: tuple[int, ...]
-    poles: Complex
-    """Eigenvalues of A in rad/s, block by block."""
+    model: BlockRealization
+    """System in rad/s: real poles, pairs [[a, b], [c, a]], and poles that are nearly dependent together."""
     candidates: tuple[OrderCandidate, ...]
     """Orders that were compared, ascending; empty where one was given."""
     relative_errors: Array
@@ -60,15 +55,10 @@ class FittedResponse:
     weights: Array
     """Weights of the errors, as H."""
 
-    @property
-    def order(self) -> int:
-        """Number of states."""
-        return len(self.A)
-
     def response(self, omega: ArrayLike) -> Complex:
         """Return H(jω) of the model, `(len(omega), p, m)`."""
         s = np.asarray(1j * np.asarray(omega, dtype=np.float64), dtype=np.complex128)
-        return BlockRealization(self.A, self.B, self.C, self.D, self.block_sizes).response(s)
+        return self.model.response(s)
 
 
 def fit_response(
@@ -117,19 +107,7 @@ def fit_response(
     errors = np.asarray(errors / np.where(size > 0.0, size, largest if largest > 0.0 else 1.0))
     warnings = (*cost, *fit_warnings(result.poles, measured.omega, errors, candidates=candidates, allowed=allowed))
     weights = data.weights / (data.rows * data.columns)
-    return FittedResponse(
-        result.A,
-        result.B,
-        result.C,
-        result.D,
-        result.sizes,
-        result.poles,
-        candidates,
-        errors,
-        warnings,
-        measured,
-        weights,
-    )
+    return FittedResponse(result, candidates, errors, warnings, measured, weights)
 
 
 def _allowed_orders(order: int | range | None, measured: FrequencyData) -> list[int]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ltinet.identification.block_realization import BlockRealization, fit_output_matrices
+from ltinet.identification.block_realization import BlockRealization, DescentOptions, descend, fit_output_matrices
 from ltinet.identification.frequency_data import ScaledResponse
-from ltinet.identification.variable_projection import DescentOptions, descend
 from ltinet.identification.vector_fitting import VectorFit, balance_over_band, growing_vector_fits
 
 # Error, relative to a channel's root mean square, below which smaller errors do not justify a larger order: no

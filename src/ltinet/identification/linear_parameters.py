@@ -75,10 +75,7 @@ def fit_inputs(
     for rows in local_rows:
         k = len(rows)
         starts.append(_start(scaled_least_squares(rows[:, :k], rows[:, -1] - rows[:, k:-1] @ theta), model, trend))
-    errors = np.sum(
-        [squared_errors(part, model, start) for part, start in zip(regressors, starts, strict=True)], axis=0
-    )
-    return DrivenModel(model, tuple(starts), errors)
+    return with_errors(model, tuple(starts), regressors)
 
 
 def fit_initial_condition(
@@ -109,8 +106,7 @@ def _local_columns(part: "ModalRegressors", model: ModalModel, trend: Trend, sca
     p, q, n_trends = model.n_outputs, len(part.outputs), N_TRENDS[trend]
     free = pack_columns(model.C[:, None, :] * part.decays, model.is_pair) / scale[:, None, None]
     drift = np.zeros((p, q, p, n_trends))
-    for output in range(p):
-        drift[output, :, output] = part.trends[:, :n_trends] / scale[output]
+    drift[np.arange(p), :, np.arange(p)] = part.trends[:, :n_trends] / scale[:, None, None]
     return np.concatenate([free, drift.reshape(p, q, -1)], axis=2).reshape(p * q, -1)
 
 
@@ -122,8 +118,7 @@ def _shared_columns(part: "ModalRegressors", model: ModalModel, scale: Array, *,
     columns = by_B.reshape(p, q, -1)
     if feedthrough:
         direct = np.zeros((p, q, p, m))
-        for output in range(p):
-            direct[output, :, output] = part.inputs
+        direct[np.arange(p), :, np.arange(p)] = part.inputs
         columns = np.concatenate([columns, direct.reshape(p, q, -1)], axis=2)
     return (columns / scale[:, None, None]).reshape(p * q, -1)
 
@@ -162,15 +157,22 @@ def simulated_outputs(part: "ModalRegressors", model: ModalModel, start: Initial
     return forced_outputs(part, model) + _free_outputs(part, model, start)
 
 
+def simulate_record(model: ModalModel, record: Record, start: InitialCondition) -> Array:
+    """Return the outputs of the model at all samples of a record, `(T, p)`."""
+    return simulated_outputs(compute_regressors(model, record), model, start)
+
+
 def _free_outputs(part: "ModalRegressors", model: ModalModel, start: InitialCondition) -> Array:
     """Return the outputs of start and trends alone."""
     free = ((part.decays * start.states) @ model.C.T).real
     return np.asarray(free + part.trends[:, : start.trends.shape[1]] @ start.trends.T)
 
 
-def squared_errors(part: "ModalRegressors", model: ModalModel, start: InitialCondition) -> Array:
-    """Return the sums of squared errors over the record, `(p,)`."""
-    return np.asarray(((part.outputs - simulated_outputs(part, model, start)) ** 2).sum(axis=0))
+def with_errors(model: ModalModel, starts: tuple[InitialCondition, ...], parts: "list[ModalRegressors]") -> DrivenModel:
+    """Return the model with the sums of its squared errors over all records."""
+    pairs = zip(parts, starts, strict=True)
+    errors = [((part.outputs - simulated_outputs(part, model, start)) ** 2).sum(axis=0) for part, start in pairs]
+    return DrivenModel(model, starts, np.sum(errors, axis=0))
 
 
 # Regressors.

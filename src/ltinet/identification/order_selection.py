@@ -10,7 +10,6 @@ correlated.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -71,13 +70,6 @@ class TrainTestSplit:
 
     train: tuple[Record, ...]
     test: tuple[Record, ...]
-
-
-class SampleCounts(NamedTuple):
-    """Numbers of training and test samples."""
-
-    train: int
-    test: int
 
 
 def split_records(records: tuple[Record, ...]) -> TrainTestSplit:
@@ -208,16 +200,17 @@ def select_order(candidates: Sequence[Candidate], split: TrainTestSplit, setting
     Errors of subspace models differ by chance more than those of refined ones, and may point several states too high:
     two orders above the first choice are refined, and lower ones until two in a row are worse.
     """
-    counts = SampleCounts(n_samples(split.train), n_samples(split.test))
+    n_train, n_test = n_samples(split.train), n_samples(split.test)
 
     def lowest_bic(group: Sequence[Candidate]) -> int:
-        best = best_by_order(group, relative_scores(group, settings, counts.test))
-        return min(admissible_orders(best, counts), key=lambda order: _bic(best[order][0], settings, counts.train))
+        best = best_by_order(group, relative_scores(group, settings, n_test))
+        orders = admissible_orders(best, n_train, n_test)
+        return min(orders, key=lambda order: _bic(best[order][0], settings, n_train))
 
     def refined(order: int) -> Candidate:
         return refine_candidate(best[order][0], split, settings) or best[order][0]
 
-    best = best_by_order(candidates, relative_scores(candidates, settings, counts.test))
+    best = best_by_order(candidates, relative_scores(candidates, settings, n_test))
     first = lowest_bic(candidates)
     pool = [refined(order) for order in [order for order in best if order >= first][: 1 + _N_ORDERS_ABOVE]]
     n_worse = 0
@@ -246,7 +239,7 @@ def best_by_order(candidates: Sequence[Candidate], scores: Array) -> dict[int, t
     return dict(sorted(best.items()))
 
 
-def admissible_orders(best: dict[int, tuple[Candidate, float]], counts: SampleCounts) -> list[int]:
+def admissible_orders(best: dict[int, tuple[Candidate, float]], n_train: int, n_test: int) -> list[int]:
     """Return the orders with test errors that are not significantly larger than the smallest one, ascending.
 
     Parameters that explain nothing change the error on N test samples, relative to itself, by about
@@ -256,8 +249,8 @@ def admissible_orders(best: dict[int, tuple[Candidate, float]], counts: SampleCo
     """
     lead_order, (leader, least) = min(best.items(), key=lambda item: item[1][1])
     model = leader.driven.model
-    per_state, n = model.n_inputs + model.n_outputs, counts.test * model.n_outputs
-    train, test = leader.driven.errors / counts.train, leader.errors / counts.test
+    per_state, n = model.n_inputs + model.n_outputs, n_test * model.n_outputs
+    train, test = leader.driven.errors / n_train, leader.errors / n_test
     nonzero = train > 0.0
     difference = abs(float(np.sqrt((test[nonzero] / train[nonzero]).mean())) - 1.0) if nonzero.any() else 0.0
 

@@ -1,39 +1,224 @@
 """Output-error refinement: all parameters are adjusted to minimize the simulation error.
 
+The parameters are, in this order, the poles, b, c and D of the model, then the initial state and trends of every
+record. The outputs do not change when b_i is multiplied by a number and c_i divided by it, so that the largest entry
+of b_i is held fixed.
+
 Gauss-Newton steps within a trust region (Levenberg and Marquardt, MINPACK through SciPy). Residuals and derivatives
 are compressed by the same rotation (`linear_parameters`), which preserves lengths and angles, so that a step costs as
 much for a million samples as for a thousand once the regressors are compressed.
 
 The rounding of that compression is proportional to the outputs. Where the errors of a model of noise-free records are
 smaller than that, poles near each other lose half of their digits. A few Gauss-Newton steps on the samples themselves
-follow then, in which rounding errors average out.
+follow then, in which rounding errors average out. Their derivatives, as those of a covariance, are evaluated some
+samples at a time without compressing the record first, so that residuals keep the digits that a rotation of the
+record would mix with those of the outputs.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet._util.blas_threads import single_blas_thread
-from ltinet._util.floating_point import EPS, Array
+from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet.identification.linear_parameters import (
+    N_TRENDS,
     DrivenModel,
     InitialCondition,
     ModalDrive,
+    ModalRegressors,
     Trend,
     compress_regressors,
+    compute_regressors,
+    pack_columns,
     simulated_outputs,
-    squared_errors,
+    unpack_complex,
+    with_errors,
 )
+from ltinet.identification.modal_model import ModalModel, component_mask, feedthrough_share
 from ltinet.identification.records import Record, n_samples
-from ltinet.identification.sensitivities import (
-    MAX_PARAMETERS,
-    MAX_RECORD_SAMPLES,
-    ParameterLayout,
-    Sensitivities,
-    record_residuals,
-)
+from ltinet.systems.matrices import Matrix
+
+# Parameters and derivatives.
+
+MAX_PARAMETERS = 400
+"""Number of parameters beyond which their derivatives take seconds, and are not computed."""
+MAX_RECORD_SAMPLES = 2**16
+"""Samples of a record that are used; the others are assumed to carry as much information each."""
+_POLE_STEP = 1e-6  # relative step of the difference quotient of ρ, about ∛eps; ρ needs few digits here
+_CHUNK_SIZE = 2**22  # numbers of the derivatives in memory at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterLayout:
+    """Order of the parameters of a model: poles, b, c, D, then record by record."""
+
+    like: ModalModel
+    feedthrough: bool
+    trend: Trend
+    n_records: int
+
+    @property
+    def is_free(self) -> NDArray[np.bool_]:
+        """Real and imaginary parts of b that are parameters, input by input `(m, states)`; the largest b_i is not."""
+        m, pairs = self.like.n_inputs, self.like.is_pair
+        free = np.ones((m, len(pairs)), dtype=bool)
+        free[np.argmax(np.abs(self.like.B), axis=1), np.arange(len(pairs))] = False
+        return np.repeat(free, 2, axis=1)[:, component_mask(pairs)]
+
+    @property
+    def n_local(self) -> int:
+        """Number of parameters of one record."""
+        return self.like.order + self.like.n_outputs * N_TRENDS[self.trend]
+
+    @property
+    def n_shared(self) -> int:
+        """Number of parameters of the model."""
+        n, m, p = self.like.order, self.like.n_inputs, self.like.n_outputs
+        return n + int(self.is_free.sum()) + n * p + (p * m if self.feedthrough else 0)
+
+    def __len__(self) -> int:
+        return self.n_shared + self.n_records * self.n_local
+
+    def packed(self, model: ModalModel, starts: tuple[InitialCondition, ...]) -> Array:
+        """Return the parameter vector of a model with its starts."""
+        pairs = model.is_pair
+        parts = [_parts(model.poles, pairs), _parts(model.B.T, pairs)[self.is_free], _parts(model.C, pairs).ravel()]
+        if self.feedthrough:
+            parts.append(model.D.ravel())
+        for start in starts:
+            parts += [_parts(start.states, pairs), start.trends.ravel()]
+        return np.concatenate(parts)
+
+    def unpacked(self, theta: Array) -> tuple[ModalModel, tuple[InitialCondition, ...]]:
+        """Return the model and the starts of a parameter vector."""
+        like, pairs, n = self.like, self.like.is_pair, self.like.order
+        m, p, free = like.n_inputs, like.n_outputs, self.is_free
+        poles, rest = unpack_complex(theta[:n], pairs), theta[n:]
+        weights = _parts(like.B.T, pairs)
+        weights[free], rest = rest[: free.sum()], rest[free.sum() :]
+        C, rest = unpack_complex(rest[: n * p].reshape(p, n), pairs), rest[n * p :]
+        D = np.zeros((p, m))
+        if self.feedthrough:
+            D, rest = rest[: p * m].reshape(p, m), rest[p * m :]
+        model = ModalModel(poles, pairs, C, unpack_complex(weights, pairs).T, D, linear=like.linear)
+        starts = [
+            InitialCondition(unpack_complex(local[:n], pairs), local[n:].reshape(p, N_TRENDS[self.trend]))
+            for local in rest.reshape(self.n_records, self.n_local)
+        ]
+        return model, tuple(starts)
+
+    def derivatives(self, part: ModalRegressors, model: ModalModel, start: InitialCondition, *, record: int) -> Array:
+        """Return the derivatives of all outputs over one record by all parameters, `(p, q, parameters)`."""
+        p, q, pairs, n = model.n_outputs, len(part.outputs), model.is_pair, model.order
+        columns = np.zeros((p, q, len(self)))
+        forcing = part.inputs @ model.B.T  # b_i u, (q, k)
+        by_poles = part.pole_derivatives + _feedthrough_share_slope(model) * forcing
+        columns[:, :, :n] = pack_columns(model.C[:, None] * by_poles, pairs)
+        free, at = self.is_free, n
+        responses = part.responses + model.direct_shares[:, None] * part.inputs[:, None, :]
+        by_B = pack_columns(model.C[:, None, None] * responses.transpose(0, 2, 1), pairs)  # (p, q, m, states)
+        columns[:, :, at : at + free.sum()] = by_B[:, :, free]
+        at += int(free.sum())
+        states = np.einsum("qkm,km->qk", part.responses, model.B) + part.decays * start.states
+        by_C = pack_columns(states + model.direct_shares * forcing, pairs)
+        begin, n_trends = self.n_shared + record * self.n_local, N_TRENDS[self.trend]
+        columns[:, :, begin : begin + n] = pack_columns(model.C[:, None] * part.decays, pairs)
+
+        def fill(first: int, values: Array) -> None:
+            """Fill the columns of parameters that belong to one output each, with `values` for its own."""
+            for output, start in enumerate(range(first, first + p * values.shape[1], values.shape[1] or 1)):
+                columns[output, :, start : start + values.shape[1]] = values
+
+        fill(at, by_C)
+        if self.feedthrough:
+            fill(at + n * p, part.inputs)
+        fill(begin + n, part.trends[:, :n_trends])
+        return columns
+
+
+def _parts(values: Complex, is_pair: NDArray[np.bool_]) -> Array:
+    """Return real and, for pairs, imaginary parts along the last axis."""
+    return pack_columns(values.conj(), is_pair)
+
+
+def _feedthrough_share_slope(model: ModalModel) -> Complex:
+    """Return dρ/dλ of every mode, by a central difference."""
+    if not model.linear:
+        return np.zeros_like(model.poles)
+    step = _POLE_STEP * np.maximum(np.abs(model.poles), _POLE_STEP)
+    return np.asarray((feedthrough_share(model.poles + step) - feedthrough_share(model.poles - step)) / (2.0 * step))
+
+
+# All records, some samples at a time.
+
+
+class RecordResiduals(NamedTuple):
+    """Regressors, start and residuals `(q, p)` of the part of a record that is used."""
+
+    regressors: ModalRegressors
+    start: InitialCondition
+    residuals: Array
+
+
+def record_residuals(driven: DrivenModel, records: tuple[Record, ...]) -> list[RecordResiduals]:
+    """Return regressors and residuals of the records, of long ones at their beginnings."""
+    parts = []
+    for record, start in zip(records, driven.starts, strict=True):
+        beginning, start_here = leading_part(record, start)
+        regressors = compute_regressors(driven.model, beginning, ModalDrive(driven.model.B, start_here.states))
+        residuals = regressors.outputs - simulated_outputs(regressors, driven.model, start_here)
+        parts.append(RecordResiduals(regressors, start_here, residuals))
+    return parts
+
+
+def leading_part(record: Record, start: InitialCondition) -> tuple[Record, InitialCondition]:
+    """Return the part of a record that is used, and its start, whose slopes are those over this part."""
+    part = record.part(slice(0, MAX_RECORD_SAMPLES))
+    shortened = np.array([1.0, max(len(part) - 1, 1) / max(len(record) - 1, 1)])
+    return part, InitialCondition(start.states, start.trends * shortened[: start.trends.shape[1]])
+
+
+class Sensitivities:
+    """Derivatives J of all records; columns of the records precede those of the model, and records run backwards."""
+
+    def __init__(self, parameters: ParameterLayout, parts: list[RecordResiduals], scale: Array) -> None:
+        self._parameters, self._parts, self._scale = parameters, parts, scale
+
+    def triangle(self) -> tuple[Matrix, Array]:
+        """Return R of J = QR, and Qᵀe."""
+        n = len(self._parameters)
+        R = np.zeros((0, n + 1))
+        for number, part in enumerate(self._parts):
+            end = len(part.residuals)
+            for columns in self.backwards(number):
+                rows = slice(end - columns.shape[1], end)
+                rhs = (part.residuals[rows] / self._scale).T[..., None]
+                stacked = np.vstack([R, np.concatenate([columns, rhs], axis=2).reshape(-1, n + 1)])
+                R = np.asarray(linalg.qr(stacked, mode="r", check_finite=False)[0][: n + 1])
+                end = rows.start
+        return R[:n, :n], R[:n, n]
+
+    def backwards(self, number: int) -> Iterator[Array]:
+        """Yield chunks `(p, q, parameters)` of one record, its end first; rows within are in the order of time."""
+        part, start, residuals = self._parts[number]
+        chunk = max(1, _CHUNK_SIZE // (residuals.shape[1] * len(self._parameters)))
+        n_shared, model = self._parameters.n_shared, self._parameters.like
+        for end in range(len(residuals), 0, -chunk):
+            rows = slice(max(0, end - chunk), end)
+            selected = ModalRegressors(
+                part.decays[rows], part.responses[rows], part.pole_derivatives[rows], part.inputs[rows],
+                part.trends[rows], part.outputs[rows],
+            )  # fmt: skip
+            columns = self._parameters.derivatives(selected, model, start, record=number)
+            yield np.roll(columns, -n_shared, axis=2) / self._scale[:, None, None]
+
+
+# Refinement.
 
 _MAX_EVALUATIONS = 60
 _TOLERANCE = 1e-10  # relative change of the parameters and of the error, far below the noise of measurements
@@ -81,9 +266,7 @@ def refine_output_error(
         B=np.where(below[:, None], model.B.conj(), model.B),
     )
     starts = tuple(InitialCondition(np.where(below, it.states.conj(), it.states), it.trends) for it in starts)
-    parts = [compress_regressors(model, record) for record in records]
-    errors = [squared_errors(part, model, start) for part, start in zip(parts, starts, strict=True)]
-    return DrivenModel(model, starts, np.sum(errors, axis=0))
+    return with_errors(model, starts, [compress_regressors(model, record) for record in records])
 
 
 class _OutputErrorProblem:

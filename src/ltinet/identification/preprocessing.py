@@ -83,17 +83,16 @@ def _detrend_values(values: Array) -> Array:
 
 # Prewhitening.
 
-N_COEFFICIENTS = 20
-"""Order of the autoregressive models of residuals, where records are long enough."""
+_N_COEFFICIENTS = 20  # order of the autoregressive models of residuals, where records are long enough
 _RIDGE = 1e-9  # of the variance: without it the equations of residuals that are one sine are singular
 
 
-def fit_autoregression(residuals: list[Array], n_coefficients: int = N_COEFFICIENTS) -> Array:
+def fit_autoregression(residuals: list[Array]) -> Array:
     """Return 1, −a₁, −a₂, …: the filter that whitens residuals `(T, p)` of records, each output in units of its size.
 
     The coefficients solve the Yule–Walker equations by Levinson's recursion.
     """
-    n = min(n_coefficients, max(0, min(map(len, residuals)) // 4))
+    n = min(_N_COEFFICIENTS, max(0, min(map(len, residuals)) // 4))
     covariances = np.zeros(n + 1)
     for output in range(residuals[0].shape[1]):
         series = [values[:, output] - values[:, output].mean() for values in residuals]

@@ -17,7 +17,7 @@ from ltinet._util.text import format_count
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.conversion import NamedColumns
-from ltinet.signals.times import TimeAxis
+from ltinet.signals.times import TimeAxis, as_time_step
 from ltinet.systems.signal_names import Names
 
 MIN_SAMPLES = 10  # samples between two gaps; empirical: shorter runs carry too little information to fit a start
@@ -136,13 +136,7 @@ def resolve_time_step(dt: Any, t: ArrayLike | None) -> float:
                 "np.interp(te, t, u[:, j]) for every channel of u and y"
             )
         return axis.step
-    try:
-        step = float(dt)
-    except (TypeError, ValueError):
-        step = np.nan
-    if not 0.0 < step < np.inf:
-        raise InvalidSignalError(f"dt is {dt!r}; it must be the time between two samples, a positive number")
-    return step
+    return as_time_step(dt, "dt")
 
 
 def _plain_values(value: Any) -> Any:

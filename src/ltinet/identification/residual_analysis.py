@@ -19,17 +19,10 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from ltinet._util.floating_point import Array
-from ltinet.identification.linear_parameters import (
-    DrivenModel,
-    Trend,
-    compute_regressors,
-    fit_initial_condition,
-    simulated_outputs,
-)
-from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.linear_parameters import DrivenModel
+from ltinet.identification.output_error import record_residuals
 from ltinet.identification.preprocessing import apply_filter, fit_autoregression
 from ltinet.identification.records import Record
-from ltinet.identification.sensitivities import record_residuals
 from ltinet.identification.uncertainty import NORMAL_QUANTILE_99
 from ltinet.systems.matrices import Matrix
 
@@ -91,32 +84,6 @@ class ResidualTests:
         )
 
 
-# Tests of a model on records.
-
-
-def record_residual_tests(model: ModalModel, records: tuple[Record, ...], trend: Trend) -> ResidualTests:
-    """Return the tests of a model on records whose starts and trends are fitted."""
-    residuals = []
-    for record in records:
-        start, _ = fit_initial_condition(model, record, trend=trend, scale=np.ones(model.n_outputs))
-        part = compute_regressors(model, record)
-        residuals.append(part.outputs - simulated_outputs(part, model, start))
-    return analyze_residuals(residuals, [record.u for record in records])
-
-
-def record_fits(model: ModalModel, records: tuple[Record, ...]) -> Array:
-    """Return 100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, with starts fitted."""
-    errors = sum(fit_initial_condition(model, it, trend="none", scale=output_deviations(it))[1] for it in records)
-    squares = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
-    return np.asarray(100.0 * (1.0 - np.sqrt(errors / squares)))
-
-
-def output_deviations(record: Record) -> Array:
-    """Return ‖y − mean‖ of every output, in units of which starts are fitted; 1 where an output does not change."""
-    norms = np.linalg.norm(record.y - record.y.mean(axis=0), axis=0)
-    return np.where(norms > 0.0, norms, 1.0)
-
-
 def feedback_warning(driven: DrivenModel, records: tuple[Record, ...]) -> tuple[str, ...]:
     """Return a warning where the inputs of the records follow the residuals; outputs with rounding only are left out."""
     residuals = [part.residuals for part in record_residuals(driven, records)]
@@ -132,12 +99,15 @@ def feedback_warning(driven: DrivenModel, records: tuple[Record, ...]) -> tuple[
 # Correlations.
 
 
-def analyze_residuals(residuals: list[Array], inputs: list[Array], *, lags: int = LAGS) -> ResidualTests:
+def analyze_residuals(residuals: list[Array], inputs: list[Array]) -> ResidualTests:
     """Return the tests of residuals `(T, p)` and inputs `(T, m)` of records."""
     p, m = residuals[0].shape[1], inputs[0].shape[1]
     n = sum(map(len, residuals))
-    max_lag = max(0, min(lags, min(map(len, residuals)) // _SAMPLES_PER_LAG))
-    e, u = ([_centered(values, k) for k in range(count)] for values, count in ((residuals, p), (inputs, m)))
+    max_lag = max(0, min(LAGS, min(map(len, residuals)) // _SAMPLES_PER_LAG))
+    e, u = (
+        [[series[:, k] - series[:, k].mean() for series in values] for k in range(count)]
+        for values, count in ((residuals, p), (inputs, m))
+    )
     auto = np.array([_correlation(series, series, max_lag) for series in e])
     white_e, white_u = ([_whiten_series(series) for series in channels] for channels in (e, u))
     cross = np.array([[_correlation(_common_end(b, a), _common_end(a, b), max_lag) for b in white_u] for a in white_e])
@@ -149,10 +119,6 @@ def analyze_residuals(residuals: list[Array], inputs: list[Array], *, lags: int 
     return ResidualTests(
         tuple(residuals), np.arange(-max_lag, max_lag + 1), auto, cross, band, np.asarray(is_white), chance
     )
-
-
-def _centered(values: list[Array], channel: int) -> list[Array]:
-    return [series[:, channel] - series[:, channel].mean() for series in values]
 
 
 def _whiten_series(series: list[Array]) -> list[Array]:

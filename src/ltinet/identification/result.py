@@ -403,24 +403,13 @@ class IdentificationPlots:
         """
         parts, fits = self.result.diagnostics.compared(u, y), self.result.fit(u, y).tolist()
         system, dt = self.result.system, self.result.dt
+        common: dict[str, Any] = {"fits": fits, "names": system.output_names, "figure": figure}
         if dt is not None:
             times, measured, modelled, seams = _concatenate_records(parts, dt)
-            return draw_measured(
-                times,
-                measured,
-                modelled,
-                fits=fits,
-                names=system.output_names,
-                outputs=outputs,
-                seams=seams,
-                figure=figure,
-            )
+            return draw_measured(times, measured, modelled, outputs=outputs, seams=seams, **common)
         omega, H, fitted = (values[parts[0][0] > 0.0] for values in parts[0])
         pairs = None if outputs is None else [(output, j) for output in outputs for j in range(system.n_inputs)]
-        return draw_measured_response(
-            omega, H, fitted, fits=fits, pairs=pairs, names=system.output_names, input_names=system.input_names,
-            figure=figure,
-        )  # fmt: skip
+        return draw_measured_response(omega, H, fitted, pairs=pairs, input_names=system.input_names, **common)
 
     def residuals(
         self,

@@ -29,15 +29,15 @@ from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet._util.phi_functions import phi_functions
 from ltinet.identification.linear_parameters import DrivenModel, Trend
 from ltinet.identification.modal_model import ModalModel, component_mask, first_states, input_factor, log_poles
-from ltinet.identification.preprocessing import fit_autoregression
-from ltinet.identification.records import Record, n_samples
-from ltinet.identification.sensitivities import (
+from ltinet.identification.output_error import (
     MAX_PARAMETERS,
     ParameterLayout,
     RecordResiduals,
     Sensitivities,
     record_residuals,
 )
+from ltinet.identification.preprocessing import fit_autoregression
+from ltinet.identification.records import Record, n_samples
 from ltinet.systems.matrices import Matrix
 
 NORMAL_QUANTILE_99 = 2.5758293035489004
@@ -288,10 +288,8 @@ def _response(
     by_C = _real_derivatives(K[:, None, :] * model.B.T, pairs, linear_map)  # (x, m, n), for each output
     x, n = len(value), model.order
     of_B, of_C = np.zeros((x, p, m, m, n), complex), np.zeros((x, p, m, p, n), complex)
-    for j in range(m):
-        of_B[:, :, j, j] = by_B
-    for i in range(p):
-        of_C[:, i, :, i] = by_C
+    of_B[:, :, np.arange(m), np.arange(m)] = by_B[:, :, None]  # of its own input
+    of_C[:, np.arange(p), :, np.arange(p)] = by_C  # of its own output
     columns = [by_poles, of_B[..., parameters.is_free], of_C.reshape(x, p, m, p * n)]
     if parameters.feedthrough:
         columns.append(np.broadcast_to(np.eye(p * m).reshape(p, m, p * m), (x, p, m, p * m)).astype(complex))
@@ -326,16 +324,13 @@ class AmbiguousPolePair:
             return False
         z = complex(np.exp(pole * self.dt)) if self.dt is not None else pole
         is_real = abs(z.imag) <= _REAL_TOLERANCE * abs(z)
-        squared = self._nearest(z.real) if is_real else self._squared_distance(z.real, -(z.imag**2))
+        step = np.array([z.real - self.mean, -(z.imag**2) - self.discriminant])
+        squared = self._nearest(z.real) if is_real else step @ np.linalg.solve(self.covariance, step)
         return bool(squared <= chi_square_quantile(2, level))
 
     def reaches_zero(self, level: float) -> bool:
         """Return whether the region contains Δ = 0, and so pairs and real poles."""
         return bool(self.discriminant**2 <= chi_square_quantile(2, level) * self.covariance[1, 1])
-
-    def _squared_distance(self, mean: float, discriminant: float) -> float:
-        step = np.array([mean - self.mean, discriminant - self.discriminant])
-        return float(step @ np.linalg.solve(self.covariance, step))
 
     def _nearest(self, pole: float) -> float:
         """Return the smallest squared distance of all pairs of real poles that include this one: Δ = (pole − μ)².

@@ -84,11 +84,8 @@ class ReductionResult:
     @cached_property
     def net(self) -> DynamicNetwork:
         """Network of the reduced system; its error bounds include the error of the reduction."""
-        net = (
-            construct(self.system)
-            if self.network is None
-            else DynamicNetwork(self.network, signal_settings=self.system.signal_settings)
-        )
+        network, settings = self.network, self.system.signal_settings
+        net = construct(self.system) if network is None else DynamicNetwork(network, signal_settings=settings)
         return replace(net, reduction_error=self.previous_h2_bound + self.h2_bound())
 
     @property

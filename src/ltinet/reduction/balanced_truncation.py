@@ -9,7 +9,7 @@ farther than 2Σσ.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet.reduction.modal_form import Modes
 from ltinet.reduction.separation import DistanceBound, SeparatedSystem, SubsystemForm, separate_stable
 from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square, spectral_norm, spectral_norms
+from ltinet.systems.second_order_matrices import SecondOrderMatrices
 from ltinet.systems.system_matrices import SystemMatrices
 
 DenseMethod = Literal["truncation", "singular_perturbation"]
@@ -47,6 +48,31 @@ class StateSpaceMatrices(NamedTuple):
     B: Array
     C: Array
     D: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ReductionOutcome:
+    """Reduced system G_r of G with its error bounds."""
+
+    matrices: StateSpaceMatrices
+    order: int
+    algorithm: str
+    """Description of the reduction for users."""
+    error_bound: float | None
+    """Proven bound on ‖G(iω) − G_r(iω)‖ for every ω; None where nothing is proven."""
+    estimate: float
+    """Estimate of the largest ‖G(iω) − G_r(iω)‖."""
+    h2_bound: Callable[[], float]
+    """Function that bounds the H2 norm of G − G_r, so that |e(t)| ≤ bound·‖u‖ in L2(0, t); infinite if unproven."""
+    gain: float
+    """Largest ‖G_r(iω)‖ of the decaying part, or a little less."""
+    hankel_values: Array | None
+    parts: dict[str, float] = field(default_factory=dict)
+    """Terms of the bound, by name."""
+    n_aside: int = 0
+    notes: tuple[str, ...] = ()
+    second_order: SecondOrderMatrices | None = None
+    """Reduced mechanical model, if the full model is one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ import numpy as np
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
-from ltinet.reduction.balanced_truncation import ReductionOptions
+from ltinet.reduction.balanced_truncation import ReductionOptions, ReductionOutcome
 from ltinet.reduction.layer_truncation import reduce_network
-from ltinet.reduction.matrix_reduction import ReductionOutcome, reduce_matrices
+from ltinet.reduction.matrix_reduction import reduce_matrices
 from ltinet.reduction.mechanical_reduction import oscillator_network, reduce_model
 from ltinet.reduction.rational_krylov import ProgressCallback, ignore_progress
 from ltinet.second_order import SecondOrder

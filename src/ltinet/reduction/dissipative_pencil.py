@@ -72,23 +72,20 @@ def prove_definite(matrix: Any) -> DefiniteMatrix | None:
 def _proven_smallest(M: Sparse, shift: float) -> float | None:
     """Return a lower bound on the eigenvalues if M − shift·I has positive pivots beyond rounding."""
     factors = factor_symmetric(sparse.csc_array(M - shift * sparse.eye_array(M.shape[0], format="csc")))
-    if factors is None:
+    if factors is None or not (factors.U.diagonal() > 0.0).all():
         return None
-    L, U = factors.L, factors.U
-    if not (np.array_equal(factors.perm_r, factors.perm_c) and (U.diagonal() > 0.0).all()):
-        return None
-    k = max_row_entries(L)
+    k = max_row_entries(factors.L)
     rounding = 2.0 * k * k * EPS * float(np.max(M.diagonal()))
     return shift - rounding if shift > 2.0 * rounding else None
 
 
 def factor_symmetric(M: Sparse) -> SuperLU | None:
-    """Factor without pivoting; None for a zero pivot."""
+    """Factor without pivoting; None for a zero pivot, or where rows were exchanged after all."""
     try:
         factors: SuperLU = factorize_superlu(M, pivoting=0.0)
     except SingularMatrixError:
         return None
-    return factors
+    return factors if np.array_equal(factors.perm_r, factors.perm_c) else None
 
 
 def max_row_entries(L: Any) -> int:
@@ -180,7 +177,7 @@ def sector_bound(system: Pencil, weight: DefiniteMatrix) -> float:
 def _sector_rounding(gamma: float, skew: Sparse, weight: DefiniteMatrix) -> float | None:
     """Bound the rounding of a factorization of γS + iN with positive pivots; None if a pivot is not positive."""
     factors = factor_symmetric(sparse.csc_array(gamma * weight.matrix + 1j * skew))
-    if factors is None or not np.array_equal(factors.perm_r, factors.perm_c):
+    if factors is None:
         return None
     pivots = factors.U.diagonal()
     if not (np.isfinite(pivots).all() and (pivots.real > 0.0).all()):

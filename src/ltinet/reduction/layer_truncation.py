@@ -18,8 +18,7 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
 from ltinet.network.realization import LayerRealization, frequency_response, poles, realize_layer, to_state_space
-from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest, error_norms
-from ltinet.reduction.matrix_reduction import ReductionOutcome
+from ltinet.reduction.balanced_truncation import ReductionOutcome, StateSpaceMatrices, bisect_smallest, error_norms
 from ltinet.reduction.mechanical_modes import peak_gains
 from ltinet.reduction.modal_form import modes_from_blocks
 from ltinet.reduction.separation import UNBOUNDED, DistanceBound, SeparatedSystem, separate_stable

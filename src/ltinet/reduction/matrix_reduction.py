@@ -6,54 +6,26 @@ factors of their own.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ltinet._util.blas_threads import limit_blas_threads, single_blas_thread
-from ltinet._util.floating_point import EPS, Array
+from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import (
     DenseReducer,
     ReductionOptions,
+    ReductionOutcome,
     StateSpaceMatrices,
     prepare_reducer,
     smallest_order,
 )
 from ltinet.reduction.dissipative_pencil import Pencil, make_pencil
-from ltinet.reduction.rational_krylov import ProgressCallback, SparseReduction, reduce_sparse
-from ltinet.systems.second_order_matrices import SecondOrderMatrices
+from ltinet.reduction.rational_krylov import ProgressCallback, reduce_sparse
 from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 from ltinet.systems.sparse_lu import SingularMatrixError, factorize_superlu
 from ltinet.systems.system_matrices import SystemMatrices
-
-
-@dataclass(frozen=True, eq=False)
-class ReductionOutcome:
-    """Reduced system G_r of G with its error bounds."""
-
-    matrices: StateSpaceMatrices
-    order: int
-    algorithm: str
-    """Description of the reduction for users."""
-    error_bound: float | None
-    """Proven bound on ‖G(iω) − G_r(iω)‖ for every ω; None where nothing is proven."""
-    estimate: float
-    """Estimate of the largest ‖G(iω) − G_r(iω)‖."""
-    h2_bound: Callable[[], float]
-    """Function that bounds the H2 norm of G − G_r, so that |e(t)| ≤ bound·‖u‖ in L2(0, t); infinite if unproven."""
-    gain: float
-    """Largest ‖G_r(iω)‖ of the decaying part, or a little less."""
-    hankel_values: Array | None
-    parts: dict[str, float] = field(default_factory=dict)
-    """Terms of the bound, by name."""
-    n_aside: int = 0
-    notes: tuple[str, ...] = ()
-    second_order: SecondOrderMatrices | None = None
-    """Reduced mechanical model, if the full model is one."""
-
 
 # Scaling of systems whose squares would overflow or underflow.
 
@@ -70,13 +42,7 @@ class SystemUnits:
 
     def scale(self, system: SystemMatrices) -> SystemMatrices:
         """Return the system in these units."""
-        pencil = system.sparse
-        matrices: tuple[Any, Any, Any]
-        if pencil is not None:
-            matrices = (pencil.mass, pencil.state, pencil.B)
-        else:
-            matrices = (None, system.A, system.B) if system.descriptor is None else system.descriptor
-        E, A, B = matrices
+        E, A, B = system.state_equation
         C, D = system.C / self.outputs, system.D / self.outputs / self.inputs
         return SystemMatrices(A * (1.0 / self.time), B / self.time / self.inputs, C, D, E)
 
@@ -124,9 +90,6 @@ def _power_of_two(size: float) -> float:
 # Choice of the method.
 
 _MAX_SMALL_STATES = 300  # of a sparse system, up to which dense matrices are as fast
-# A projection is accepted without trying a dense reduction if its error is at most _MAX_ERROR_RATIO times that of the
-# truncation, where truncation errors below _NEGLIGIBLE_ERROR of the gain count as that.
-_MAX_ERROR_RATIO, _NEGLIGIBLE_ERROR = 30.0, 1e-10
 _ASYMMETRY_BY_ROUNDING = 1e-12  # of the largest entry: smaller asymmetries are taken for a mistake of the user
 
 
@@ -158,9 +121,8 @@ def _reduce_scaled(system: SystemMatrices, options: ReductionOptions, callback: 
             if system.n_states > MAX_DENSE_STATES or pencil.dissipation is not None:
                 _require_usable(pencil)
                 with single_blas_thread():  # many small products, which are slower with several threads
-                    reduction = reduce_sparse(pencil, options, callback=callback)
-                projected = _sparse_outcome(reduction, pencil)
-                if system.n_states > MAX_DENSE_STATES or _is_accurate(reduction, options):
+                    projected, is_accurate = reduce_sparse(pencil, options, callback=callback)
+                if system.n_states > MAX_DENSE_STATES or is_accurate:
                     return projected
         with limit_blas_threads(system.n_states):
             dense = _balance(prepare_reducer(system), options)
@@ -204,33 +166,6 @@ def _balance(reducer: DenseReducer, options: ReductionOptions) -> ReductionOutco
         parts={"truncation": reduction.estimate, "rounding": reducer.separated.distance.peak} if is_known else {},
         n_aside=n_aside,
         notes=tuple(notes),
-    )
-
-
-def _is_accurate(reduction: SparseReduction, options: ReductionOptions) -> bool:
-    """Return whether a projection is about as accurate as a dense reduction would be."""
-    if options.tolerance is not None:
-        return reduction.error <= options.tolerance * reduction.peak
-    truncation = max(reduction.truncation_error, reduction.peak * _NEGLIGIBLE_ERROR)
-    return reduction.projection_error <= _MAX_ERROR_RATIO * truncation
-
-
-def _sparse_outcome(reduction: SparseReduction, system: Pencil) -> ReductionOutcome:
-    is_certified = math.isfinite(reduction.error)
-    kind = "symmetric" if system.is_symmetric else "dissipative" if is_certified else "not proven to be dissipative"
-    parts = {"projection": reduction.projection_error, "truncation": reduction.truncation_error}
-    return ReductionOutcome(
-        matrices=reduction.matrices,
-        order=reduction.order,
-        algorithm=f"Galerkin projection at {len(reduction.shifts)} shifts to {reduction.n_projected} states ({kind}), "
-        "then balanced",
-        error_bound=reduction.error if is_certified else None,
-        estimate=reduction.estimate,
-        h2_bound=reduction.h2_bound,
-        gain=reduction.peak,
-        hankel_values=reduction.hankel_values,
-        parts=parts if is_certified else {},
-        notes=() if is_certified else ("the symmetric part of A is not negative definite: no bound is known",),
     )
 
 

@@ -153,8 +153,9 @@ class DampedResidualNorms:
         poles = np.concatenate([inputs.poles, outputs.poles, *(majorant.poles for majorant in majorants)])
         grid = frequency_grid(poles, spacing=RESIDUAL_SPACING)
         products = [pair.product(self.projection, grid.omega) * majorant(grid.omega) for pair, majorant in self.norms]
-        of_z, of_y = projection_rounding(self.model.pencil, self.projection)
-        rounding = of_z * float(np.linalg.norm(outputs.largest)) + of_y * float(np.linalg.norm(inputs.largest))
+        rounding = projection_rounding(
+            self.model.pencil, self.projection, lambda states: float(np.linalg.norm(states.largest))
+        )
         beta = 0.0 if self.projection.damping is None else self.projection.damping.beta
         gains = inputs.times(self.projection.C, grid.omega) / (1.0 + 1j * beta * grid.omega)[:, None, None]
         gain = float(np.max(spectral_norms(gains), initial=0.0))
@@ -172,8 +173,7 @@ class DampedResidualNorms:
 
             poles = np.concatenate([inputs.poles, outputs.poles, majorant.poles])
             best = min(best, math.sqrt(mean_square(poles, squares)))
-        of_z, of_y = projection_rounding(self.model.pencil, projection)
-        return best + of_z * outputs.h2_norm + of_y * inputs.h2_norm
+        return best + projection_rounding(self.model.pencil, projection, lambda states: states.h2_norm)
 
 
 @dataclass(frozen=True, eq=False)

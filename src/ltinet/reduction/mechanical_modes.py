@@ -13,6 +13,7 @@ h the norm of X^½ ΔP X^½ is at most that of the matrix W of √(h_i h_j)(|Δ_
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,11 @@ from scipy import linalg
 from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
 from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest
+from ltinet.reduction.modal_form import sum_modes
 from ltinet.reduction.separation import DistanceBound
 from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square, spectral_norms
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 
-_CHUNK = 1 << 21  # complex numbers held at a time, 32 MB
 _ROUND_UP = 1.0 + 16.0 * EPS  # covers the rounding of a few operations
 _MAX_FINE_MODES = 200  # number of modes up to which a fine grid is cheap
 _FINE_SPACING, _COARSE_SPACING = 0.8, 1.6  # rad in phase: a supremum is at most 1.03 or 1.15 times the largest value
@@ -43,8 +44,8 @@ def peak_gains(stiffness: Array, damping: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Oscillators:
-    """Modes ξ_j'' + d_j ξ_j' + k_j ξ_j = b_j u, y = Σ c_j ξ_j: all k and d positive, B (N × m) and C (p × N)."""
+class _Modes:
+    """Modes with stiffnesses k (N,), a damping, B (N × m) and C (p × N)."""
 
     stiffness: Array
     damping: Array
@@ -53,6 +54,16 @@ class Oscillators:
 
     def __len__(self) -> int:
         return len(self.stiffness)
+
+    @property
+    def units(self) -> Array:
+        """Powers of two near √k, in units of which velocities are states, so that nothing is rounded."""
+        return np.ldexp(1.0, np.rint(0.5 * np.log2(self.stiffness)).astype(np.intp))
+
+
+@final
+class Oscillators(_Modes):
+    """Modes ξ_j'' + d_j ξ_j' + k_j ξ_j = b_j u, y = Σ c_j ξ_j: all k and d (N,) positive."""
 
     @property
     def poles(self) -> Complex:
@@ -92,26 +103,20 @@ class Oscillators:
 
         k − ω² cancels near a resonance, by 2 eps ω² against the absolute value of the denominator, which is counted.
         """
-        n_outputs, n_inputs = len(self.C), self.B.shape[1]
-        products = (self.C.T[:, :, None] * self.B[:, None, :]).reshape(len(self), n_outputs * n_inputs)
         sizes = np.linalg.norm(self.B, axis=1) * np.linalg.norm(self.C, axis=0)
-        values = np.empty((len(omega), n_outputs * n_inputs), dtype=np.complex128)
-        rounding = np.empty(len(omega))
-        chunk = max(1, _CHUNK // max(len(self), 1))
-        for start in range(0, len(omega), chunk):
-            part = slice(start, start + chunk)
-            gains = self.gains(omega[part])
-            values[part] = gains @ products
+
+        def gains_and_rounding(omega: Array) -> tuple[Complex, Array]:
+            gains = self.gains(omega)
             size = np.abs(gains)
-            relative = summation_tolerance(len(self)) + 4.0 * EPS * size * (omega[part] ** 2)[:, None]
-            rounding[part] = (size * relative) @ sizes
-        return values.reshape(len(omega), n_outputs, n_inputs), rounding
+            relative = summation_tolerance(len(self)) + 4.0 * EPS * size * (omega**2)[:, None]
+            return gains, (size * relative) @ sizes
+
+        return sum_modes(gains_and_rounding, omega, self.B, self.C)
 
     @property
     def matrices(self) -> StateSpaceMatrices:
-        """States (ξ, ξ'/w) of every mode, w near √k and a power of two: blocks [[0, w], [−k/w, −d]], exactly."""
-        N, (p, m) = len(self), (len(self.C), self.B.shape[1])
-        units = np.ldexp(1.0, np.rint(0.5 * np.log2(self.stiffness)).astype(np.intp))
+        """States (ξ, ξ'/w) of every mode, w near √k: blocks [[0, w], [−k/w, −d]]."""
+        N, (p, m), units = len(self), (len(self.C), self.B.shape[1]), self.units
         A, B, C = np.zeros((2 * N, 2 * N)), np.zeros((2 * N, m)), np.zeros((p, 2 * N))
         first, second = np.arange(0, 2 * N, 2), np.arange(1, 2 * N, 2)
         A[first, second], A[second, first], A[second, second] = units, -self.stiffness / units, -self.damping
@@ -119,17 +124,9 @@ class Oscillators:
         return StateSpaceMatrices(A, B, C, np.zeros((p, m)))
 
 
-@dataclass(frozen=True, eq=False)
-class CoupledOscillators:
-    """Modes ξ'' + Δ ξ' + diag(k) ξ = b u, y = c ξ that a full damping Δ (N × N) couples; B (N × m) and C (p × N)."""
-
-    stiffness: Array
-    damping: Array
-    B: Array
-    C: Array
-
-    def __len__(self) -> int:
-        return len(self.stiffness)
+@final
+class CoupledOscillators(_Modes):
+    """Modes ξ'' + Δ ξ' + diag(k) ξ = b u, y = c ξ that a full damping Δ (N × N) couples."""
 
     def select(self, indices: NDArray[np.intp]) -> "CoupledOscillators":
         """Return some of the modes, with the positions of the others fixed at zero."""
@@ -144,9 +141,8 @@ class CoupledOscillators:
 
     @property
     def matrices(self) -> StateSpaceMatrices:
-        """First-order states: all ξ, then all ξ'/w with w near √k and a power of two, so that nothing is rounded."""
-        N, (p, m) = len(self), (len(self.C), self.B.shape[1])
-        units = np.ldexp(1.0, np.rint(0.5 * np.log2(self.stiffness)).astype(np.intp))
+        """First-order states: all ξ, then all ξ'/w with w near √k."""
+        N, (p, m), units = len(self), (len(self.C), self.B.shape[1]), self.units
         below = [-np.diag(self.stiffness / units), -self.damping * units / units[:, None]]
         A = np.block([[np.zeros((N, N)), np.diag(units)], below])
         B, C = np.vstack([np.zeros((N, m)), self.B / units[:, None]]), np.hstack([self.C, np.zeros((p, N))])

@@ -18,14 +18,8 @@ from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSystemError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
-from ltinet.reduction.balanced_truncation import ReductionOptions, bisect_smallest, error_norms
-from ltinet.reduction.matrix_reduction import ReductionOutcome
-from ltinet.reduction.mechanical_krylov import (
-    CoupledGalerkinModel,
-    project_coupled,
-    project_damped,
-    project_mechanical,
-)
+from ltinet.reduction.balanced_truncation import ReductionOptions, ReductionOutcome, bisect_smallest, error_norms
+from ltinet.reduction.mechanical_krylov import CoupledGalerkinModel, project_coupled, project_damped, project_mechanical
 from ltinet.reduction.mechanical_modes import (
     CoupledOscillators,
     Oscillators,
@@ -76,10 +70,8 @@ def reduce_model(
     Raises:
         InvalidSystemError: the model has no modes to choose from, or there is nothing to reduce.
     """
-    for name, matrix, problem in (
-        ("B", model.B, "no input acts on the model"),
-        ("C", model.C, "no output depends on it"),
-    ):
+    parts = (("B", model.B, "no input acts on the model"), ("C", model.C, "no output depends on it"))
+    for name, matrix, problem in parts:
         if not matrix.any():
             raise InvalidSystemError(f"{name} is zero: {problem}, and all outputs are zero; there is nothing to reduce")
     n = model.n_positions
@@ -100,15 +92,8 @@ def reduce_dense_model(model: SecondOrderMatrices, options: ReductionOptions) ->
     if distance.peak > _NEGLIGIBLE_COUPLING * float(np.max(modes.contributions, initial=0.0)):
         # The error of leaving out coupled modes is measured against the model in first-order form.
         coupled = CoupledOscillators(modes.stiffness, complete.damping, modes.B, modes.C)
-        return _select_coupled(
-            coupled,
-            modes.ranking,
-            separate_stable(model.first_order),
-            order=options.order,
-            is_enough=lambda outcome: (
-                outcome.error_bound is not None and outcome.error_bound <= options.relative_error * outcome.gain
-            ),
-        )
+        full = separate_stable(model.first_order)
+        return _select_coupled(coupled, modes.ranking, full, options, lambda outcome: outcome.error_bound)
     selection = _select(modes, options, already=distance.peak)
     return _modal_outcome(
         selection,
@@ -154,17 +139,20 @@ def _select_coupled(
     modes: CoupledOscillators,
     ranking: NDArray[np.intp],
     full: SeparatedSystem,
-    *,
-    order: int | None,
-    is_enough: Callable[[ReductionOutcome], bool],
+    options: ReductionOptions,
+    error: Callable[[ReductionOutcome], float | None],
 ) -> ReductionOutcome:
-    """Keep the first modes of a ranking: as many as the order has, or the fewest that suffice."""
+    """Keep the first modes of a ranking: as many as the order has, or the fewest whose error suffices."""
 
     def reduce(count: int) -> ReductionOutcome:
         return _coupled_outcome(modes.select(np.sort(ranking[:count])), full, n_modes=len(modes))
 
-    if order is not None:
-        return reduce(order // 2)
+    def is_enough(outcome: ReductionOutcome) -> bool:
+        size = error(outcome)
+        return size is not None and size <= options.relative_error * outcome.gain
+
+    if options.order is not None:
+        return reduce(options.order // 2)
     return bisect_smallest(0, len(modes), reduce(len(modes)), reduce=reduce, is_enough=is_enough)
 
 
@@ -303,13 +291,8 @@ def _estimated_outcome(
     modes: CoupledOscillators, change: float, options: ReductionOptions, *, origin: str
 ) -> ReductionOutcome:
     """Keep the modes with the largest contributions, compared with all modes of the projection."""
-    best = _select_coupled(
-        modes,
-        modes.uncoupled.ranking,
-        _separate(modes),
-        order=options.order,
-        is_enough=lambda outcome: outcome.estimate + change <= options.relative_error * outcome.gain,
-    )
+    ranking, full = modes.uncoupled.ranking, _separate(modes)
+    best = _select_coupled(modes, ranking, full, options, lambda outcome: outcome.estimate + change)
     return replace(
         best,
         algorithm=f"{origin}, the largest {best.order // 2} kept",

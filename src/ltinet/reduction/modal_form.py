@@ -8,6 +8,7 @@ along q = b_j/|b_j| by (λ_i − λ_j)/(λ_i + λ̄_j) (a Blaschke factor) and u
 small pivots are as accurate as large ones; O(n² m) in all, and the Gramian itself is never formed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -138,18 +139,29 @@ class Modes:
 
     def response(self, omega: Array) -> tuple[Complex, Array]:
         """Return H(iω) − D, `(K, p, m)`, and a bound on its rounding error in the Frobenius norm, `(K,)`."""
-        n_outputs, n_inputs = len(self.C), self.B.shape[1]
-        products = (self.C.T[:, :, None] * self.B[:, None, :]).reshape(self.n_states, n_outputs * n_inputs)
         sizes = np.sqrt(_square_norms(self.C.T) * _square_norms(self.B))
-        values = np.empty((len(omega), n_outputs * n_inputs), dtype=np.complex128)
-        rounding = np.empty(len(omega))
-        chunk = max(1, _CHUNK // max(self.n_states, 1))
-        for start in range(0, len(omega), chunk):
-            part = slice(start, start + chunk)
-            gains = 1.0 / (1j * omega[part, None] - self.rates)
-            values[part] = gains @ products
-            rounding[part] = np.abs(gains) @ sizes
-        return values.reshape(len(omega), n_outputs, n_inputs), summation_tolerance(self.n_states) * rounding
+
+        def gains_and_rounding(omega: Array) -> tuple[Complex, Array]:
+            gains = 1.0 / (1j * omega[:, None] - self.rates)
+            return gains, np.abs(gains) @ sizes
+
+        values, rounding = sum_modes(gains_and_rounding, omega, self.B, self.C)
+        return values, summation_tolerance(self.n_states) * rounding
+
+
+def sum_modes(
+    gains_and_rounding: Callable[[Array], tuple[Complex, Array]], omega: Array, B: Complex | Array, C: Complex | Array
+) -> tuple[Complex, Array]:
+    """Return Σ c_j gain_j(ω) b_j, `(K, p, m)`, and the rounding errors `(K,)`; gains are computed for some ω at a time."""
+    products = (C.T[:, :, None] * B[:, None, :]).reshape(len(B), len(C) * B.shape[1])
+    values = np.empty((len(omega), products.shape[1]), dtype=np.complex128)
+    rounding = np.empty(len(omega))
+    chunk = max(1, _CHUNK // max(len(B), 1))
+    for start in range(0, len(omega), chunk):
+        part = slice(start, start + chunk)
+        gains, rounding[part] = gains_and_rounding(omega[part])
+        values[part] = gains @ products
+    return values.reshape(len(omega), len(C), B.shape[1]), rounding
 
 
 def modes_from_blocks(rates: Complex, G: Array, H: Array) -> Modes:

@@ -241,11 +241,12 @@ def residual_space(system: Pencil, projection: Projection, V: Array) -> Residual
     coordinates = (first, first if system.is_symmetric else _coordinates(Q, sides[1]))
     rounding, ends = _column_rounding(system, projection, V), 4.0 * EPS * math.sqrt(len(A_r))
     combinations = []
-    for side, rest in zip(sides, coordinates, strict=True):  # remainders and rounding count with the largest states
+    # Remainders and rounding count with the largest states.
+    for side, (parts, remainders) in zip(sides, coordinates, strict=True):
         first_part = Q.T @ side.first
         off = float(np.linalg.norm(side.first - Q @ first_part)) + ends * float(np.linalg.norm(side.B))
-        off += float((rest.remainders + rounding) @ side.largest)
-        combinations.append(Combination(first_part, rest.parts, off))
+        off += float((remainders + rounding) @ side.largest)
+        combinations.append(Combination(first_part, parts, off))
     return ResidualSpace(Q, combinations[0], combinations[1], 1.01 * math.sqrt(float(abs(system.E).sum(axis=0).max())))
 
 
@@ -310,19 +311,13 @@ def _residual_size(side: _Side, lengths: Array) -> float:
     return size if size > 0.0 else 1.0
 
 
-class _BasisCoordinates(NamedTuple):
-    """Coordinates of columns in a basis, and the lengths of their remainders."""
-
-    parts: Array
-    remainders: Array
-
-
-def _coordinates(Q: Array, side: _Side) -> _BasisCoordinates:
+def _coordinates(Q: Array, side: _Side) -> tuple[Array, Array]:
+    """Return coordinates of the columns of residuals in a basis, and the lengths of their remainders."""
     parts, remainders = np.empty((Q.shape[1], side.V.shape[1])), np.empty(side.V.shape[1])
     for part, piece in side.pieces():
         parts[:, part] = Q.T @ piece
         remainders[part] = np.linalg.norm(piece - Q @ parts[:, part], axis=0)
-    return _BasisCoordinates(parts, remainders)
+    return parts, remainders
 
 
 def _orthonormalize(columns: Array) -> Array:

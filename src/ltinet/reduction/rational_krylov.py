@@ -18,7 +18,7 @@ from ltinet._util.floating_point import Array
 from ltinet.reduction.balanced_truncation import (
     DenseReducer,
     ReductionOptions,
-    StateSpaceMatrices,
+    ReductionOutcome,
     balance_states,
     prepare_reducer,
     smallest_order,
@@ -265,37 +265,16 @@ _NEGLIGIBLE_ERROR = 1e-10  # of the gain: smaller errors are not worth a shift
 # Ratio of the bound on the projection to the least error of the truncation at which the projection suffices.
 # Empirical: bounds of residuals are an order of magnitude above errors.
 _ACCEPTED_RATIO = 4.0
+_MAX_ERROR_RATIO = 30.0  # ratio of the errors of projection and truncation up to which a dense reduction is not tried
 
 
-@dataclass(frozen=True, eq=False)
-class SparseReduction:
-    """Reduced system with the parts of its error."""
+def reduce_sparse(
+    system: Pencil, options: ReductionOptions, *, callback: ProgressCallback
+) -> tuple[ReductionOutcome, bool]:
+    """Reduce to an order, or to an error relative to sup ‖G_r‖.
 
-    matrices: StateSpaceMatrices
-    order: int
-    projection_error: float
-    """Bound on the distance of the Galerkin model; infinite where the system is not proven to be dissipative."""
-    truncation_error: float
-    """Bound on the error of truncating the Galerkin model."""
-    h2_bound: Callable[[], float]
-    """Function that bounds the H2 norm of the whole error; infinite where nothing is proven."""
-    estimate: float
-    """Estimate of the error where it is not certified."""
-    peak: float
-    """Sup ‖G_r‖, or a little less."""
-    hankel_values: Array
-    """Hankel singular values of the Galerkin model."""
-    n_projected: int
-    shifts: tuple[complex, ...]
-
-    @property
-    def error(self) -> float:
-        """Bound on sup ‖G − G_r‖."""
-        return self.projection_error + self.truncation_error
-
-
-def reduce_sparse(system: Pencil, options: ReductionOptions, *, callback: ProgressCallback) -> SparseReduction:
-    """Reduce to an order, or to an error relative to sup ‖G_r‖."""
+    Also return whether the result is about as accurate as a dense reduction would be.
+    """
     order = options.order
 
     def is_below_tolerance(_: Projection, bound: ResidualBound) -> bool:
@@ -313,19 +292,27 @@ def reduce_sparse(system: Pencil, options: ReductionOptions, *, callback: Progre
         small = smallest_order(
             reducer, lambda candidate: candidate.error <= allowed, allowed=allowed, method=options.method
         )
-    A, B, C, D = small.matrices
-    return SparseReduction(
-        matrices=StateSpaceMatrices(A, B, C, D + system.D),
+    projection_error = model.bound.peak if weight is not None else math.inf
+    error = projection_error + small.error
+    is_accurate = error <= options.relative_error * small.peak
+    if order is not None:
+        is_accurate = projection_error <= _MAX_ERROR_RATIO * max(small.error, small.peak * _NEGLIGIBLE_ERROR)
+    is_certified = math.isfinite(error)
+    kind = "symmetric" if system.is_symmetric else "dissipative" if is_certified else "not proven to be dissipative"
+    outcome = ReductionOutcome(
+        matrices=small.matrices._replace(D=small.matrices.D + system.D),
         order=small.order,
-        projection_error=model.bound.peak if weight is not None else math.inf,
-        truncation_error=small.error,
-        h2_bound=lambda: model.h2_bound() + small.h2_bound() if weight is not None else math.inf,
+        algorithm=f"Galerkin projection at {len(model.shifts)} shifts to {len(model.projection.A)} states ({kind}), "
+        "then balanced",
+        error_bound=error if is_certified else None,
         estimate=model.estimate + small.estimate,
-        peak=small.peak,
+        h2_bound=lambda: model.h2_bound() + small.h2_bound() if weight is not None else math.inf,
+        gain=small.peak,
         hankel_values=reducer.balanced.hankel_values,
-        n_projected=len(model.projection.A),
-        shifts=model.shifts,
+        parts={"projection": projection_error, "truncation": small.error} if is_certified else {},
+        notes=() if is_certified else ("the symmetric part of A is not negative definite: no bound is known",),
     )
+    return outcome, is_accurate
 
 
 def _projected_reducer(projection: Projection) -> DenseReducer:

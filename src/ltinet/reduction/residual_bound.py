@@ -7,6 +7,7 @@ E⁻¹. Their minimum is not a rational function. With x = ω/ω₁ and any ε t
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -104,13 +105,8 @@ def weighted_residuals(space: ResidualSpace, weight: DefiniteMatrix) -> Residual
     values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
     root = np.sqrt(np.maximum(values, 0.0) + error)[:, None] * vectors.T
     scale = math.sqrt(weight.smallest)  # ‖x‖ in the norm of M⁻¹ is at most ‖x‖/√λ_min
-    size = space.mass / scale
-    return ResidualPair(
-        *(
-            Residual(root @ side.first, root @ side.rest, side.off / scale, size)
-            for side in (space.inputs, space.outputs)
-        )
-    )
+    sides, size = (space.inputs, space.outputs), space.mass / scale
+    return ResidualPair(*(Residual(root @ it.first, root @ it.rest, it.off / scale, size) for it in sides))
 
 
 def euclidean_residuals(space: ResidualSpace) -> ResidualPair:
@@ -144,8 +140,7 @@ def bound_residuals(
     inputs, outputs = projection.inputs, projection.outputs
     poles = np.concatenate([inputs.poles, outputs.poles])
     grid = frequency_grid(poles, spacing=RESIDUAL_SPACING)
-    of_z, of_y = projection_rounding(system, projection)
-    rounding = of_z * float(np.linalg.norm(outputs.largest)) + of_y * float(np.linalg.norm(inputs.largest))
+    rounding = projection_rounding(system, projection, lambda states: float(np.linalg.norm(states.largest)))
     gain = float(np.max(spectral_norms(inputs.times(projection.C, grid.omega)), initial=0.0))
     values = slow.product(projection, grid.omega)
     peak = grid.supremum(values, slow.at_infinity)
@@ -181,8 +176,7 @@ def h2_residual_bound(
             return np.asarray(both * 2.0 / (1.0 + (omega / corner) ** 2))
 
         best = min(best, math.sqrt(mean_square(np.append(poles, -corner), squares)))
-    of_z, of_y = projection_rounding(system, projection)
-    return best + of_z * outputs.h2_norm + of_y * inputs.h2_norm
+    return best + projection_rounding(system, projection, lambda states: states.h2_norm)
 
 
 def _best_corner(poles: Complex, grid: FrequencyGrid, slow: Array, fast: Array) -> tuple[float, float]:
@@ -200,8 +194,8 @@ def _best_corner(poles: Complex, grid: FrequencyGrid, slow: Array, fast: Array) 
     return best
 
 
-def projection_rounding(system: Pencil, projection: Projection) -> tuple[float, float]:
-    """Return the factors of z = c (s − A_r)⁻¹ and y in bounds on z VᵀR_b and (C V − c) y, which are rounding only.
+def projection_rounding(system: Pencil, projection: Projection, size: Callable[[States], float]) -> float:
+    """Bound z VᵀR_b and (C V − c) y, which are rounding only, for states z = c (s − A_r)⁻¹ and y of a size.
 
     VᵀR_b = (I − VᵀE V) b + (VᵀA V − VᵀE V A_r) y up to the rounding of the projections, each a sum of n products.
     """
@@ -210,4 +204,5 @@ def projection_rounding(system: Pencil, projection: Projection) -> tuple[float, 
     sizes += eps * (projection.EV_norms @ np.abs(projection.A) + projection.AV_norms)
     of_b = float(np.linalg.norm(projection.B - projection.E @ projection.B)) + eps * float(np.linalg.norm(system.B))
     of_b += eps * float(np.linalg.norm(projection.EV_norms @ np.abs(projection.B)))
-    return of_b + float(sizes @ projection.inputs.largest), eps * float(np.linalg.norm(system.C))
+    of_z, of_y = of_b + float(sizes @ projection.inputs.largest), eps * float(np.linalg.norm(system.C))
+    return of_z * size(projection.outputs) + of_y * size(projection.inputs)

@@ -165,11 +165,9 @@ def residual_by_modes(residual: CoordinateResidual, modes: Modes) -> CoordinateR
     """Return one row and column for each pair: the Euclidean norm over its two states."""
     heads = np.flatnonzero(modes.rates.imag >= 0.0)
     F = np.sqrt(np.add.reduceat(np.add.reduceat(residual.F**2, heads, axis=0), heads, axis=1))
-    return CoordinateResidual(
-        F,
-        np.sqrt(np.add.reduceat(residual.G**2, heads, axis=0)),
-        np.sqrt(np.add.reduceat(residual.H**2, heads, axis=1)),
-    )
+    G = np.sqrt(np.add.reduceat(residual.G**2, heads, axis=0))
+    H = np.sqrt(np.add.reduceat(residual.H**2, heads, axis=1))
+    return CoordinateResidual(F, G, H)
 
 
 def certainly_off_axis(residual: CoordinateResidual, real_parts: Array) -> NDArray[np.bool_]:

@@ -85,11 +85,8 @@ def _sum_over_poles(poles: Complex, omega: Array, term: Callable[[Array], Array]
     distinct, counts = np.unique(poles, return_counts=True)
     width, chunk = np.abs(distinct.real), max(1, _CHUNK // max(len(distinct), 1))
     weights = counts / width if per_width else counts.astype(np.float64)
-    pieces = [
-        term((omega[start : start + chunk, None] - distinct.imag) / width) @ weights
-        for start in range(0, len(omega), chunk)
-    ]
-    return np.concatenate([*pieces, np.empty(0)])
+    chunks = (omega[start : start + chunk, None] for start in range(0, len(omega), chunk))
+    return np.concatenate([*(term((part - distinct.imag) / width) @ weights for part in chunks), np.empty(0)])
 
 
 def frequency_grid(poles: Complex, *, spacing: float = PHASE_SPACING) -> FrequencyGrid:

@@ -69,9 +69,8 @@ class InterpolationMonitor:
 
     def initial_samples_within(self, left: Times, right: Times) -> tuple[NDArray[np.intp], Times, Values]:
         """Return the initial samples inside ascending intervals: index of the interval, time, and u."""
-        interval = (
-            np.searchsorted(left, self._initial_times, side="right") - 1
-        )  # −1, the last interval, for times before the first one: not inside
+        # −1, the last interval, for times before the first one: not inside.
+        interval = np.searchsorted(left, self._initial_times, side="right") - 1
         inside = (self._initial_times > left[interval]) & (self._initial_times < right[interval])
         return interval[inside], self._initial_times[inside], self._initial_values[inside]
 
@@ -193,10 +192,8 @@ def _bisect_kinks(monitor: InterpolationMonitor, ends: tuple[Times, Times], *, v
             raise resolution_error(f"on {_MAX_SAMPLES} samples", monitor.tolerance)
         midpoints.append(middle)
         between = monitor.value(middle)
-        ends, values = (
-            (_interleave(left, middle), _interleave(middle, right)),
-            (_interleave(first, between), _interleave(between, last)),
-        )
+        ends = _interleave(left, middle), _interleave(middle, right)
+        values = _interleave(first, between), _interleave(between, last)
         rough = _interpolation_errors(monitor, ends, values=values) > 1.0
         ends, values = _select(ends, rough), _select(values, rough)
         monitor.reject_growth()

@@ -27,20 +27,13 @@ def suggest_swapped_arguments(error: InvalidSignalError, u: Any) -> InvalidSigna
 
     python-control takes t first. Values that do not ascend strictly in one channel cannot be times.
     """
-    if not _could_be_times(u):
-        return error
-    return InvalidSignalError(f"{error}. u ascends as times do; were u and t exchanged? The order is simulate(u, t)")
-
-
-def _could_be_times(u: Any) -> bool:
-    """Return whether u is one row of strictly ascending numbers."""
-    if u is None or callable(u):
-        return False
     try:
-        values = np.asarray(u)
-        return values.ndim == 1 and len(values) > 1 and bool(np.all(values[1:] > values[:-1]))
+        values = np.asarray(None if callable(u) else u)
+        ascends = values.ndim == 1 and len(values) > 1 and bool(np.all(values[1:] > values[:-1]))
     except (TypeError, ValueError, RuntimeError):
-        return False
+        return error
+    hint = "u ascends as times do; were u and t exchanged? The order is simulate(u, t)"
+    return InvalidSignalError(f"{error}. {hint}") if ascends else error
 
 
 # Named inputs

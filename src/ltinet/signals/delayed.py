@@ -49,12 +49,9 @@ def delayed_input(signal: Signal, axis: TimeAxis, *, delays: Times, offsets: Val
     if signal.batch_shape:
         if len(signal.batch_shape) > 1:
             raise InvalidSignalError("a batch of inputs with delays has one axis; give SignalBatch([…])")
-        parts = [delayed_input(one, axis, delays=delays, offsets=offsets) for one in signal.unbatched()]
-        return DelayedInput(
-            SignalBatch([part.signal for part in parts]),
-            np.stack([part.error for part in parts]),
-            np.stack([part.jump_error for part in parts]),
-        )
+        parts = (delayed_input(one, axis, delays=delays, offsets=offsets) for one in signal.unbatched())
+        signals, errors, jump_errors = zip(*parts, strict=True)
+        return DelayedInput(SignalBatch(signals), np.stack(errors), np.stack(jump_errors))
     delayed = DelayedSignal.of(signal, axis, delays=delays, offsets=offsets)
     return DelayedInput(delayed, *delayed.errors(axis.t))
 

@@ -277,11 +277,9 @@ class SignalBatch:
         jumps = np.flatnonzero(np.any(before != after, axis=(0, 2)))
         jumps = jumps[jumps > 0]  # no jump at the first time
         grid, u = np.insert(times, jumps, times[jumps]), np.insert(after, jumps, before[:, jumps], axis=1)
-        return SampledApproximation(
-            SampledSignal(grid, u),
-            max(approximation.samples_per_interval for approximation in approximations),
-            max(approximation.error for approximation in approximations),
-        )
+        per_interval = max(approximation.samples_per_interval for approximation in approximations)
+        error = max(approximation.error for approximation in approximations)
+        return SampledApproximation(SampledSignal(grid, u), per_interval, error)
 
     def unbatched(self) -> Sequence[Signal]:
         """Return the signals.

@@ -29,11 +29,6 @@ _SECONDS_PER_UNIT = {
 _LARGEST_EXACT_INTEGER = 2**53  # integers up to this size are exact in float64
 
 
-def has_durations(array: NDArray[Any]) -> bool:
-    """Return whether an array consists of durations of NumPy or Python."""
-    return array.dtype.kind == "m" or (array.dtype == object and _all_are(array, datetime.timedelta))
-
-
 def durations_to_seconds(array: NDArray[Any], name: str) -> Times:
     """Return durations in seconds, rounded once; beyond 2⁵³ of their unit accurate to a unit in the last place.
 
@@ -172,7 +167,8 @@ def as_real_times(t: Any, name: str) -> Times:
         return t
     array = as_array(t, name)
     reject_dates(array, name)
-    times = durations_to_seconds(array, name) if has_durations(array) else as_real_array(array, name)
+    is_duration = array.dtype.kind == "m" or (array.dtype == object and _all_are(array, datetime.timedelta))
+    times = durations_to_seconds(array, name) if is_duration else as_real_array(array, name)
     if times.ndim == 1 and array.dtype != times.dtype:
         merged = (times[1:] == times[:-1]) & (array[1:] != array[:-1])
         if merged.any():

@@ -69,12 +69,9 @@ def realize_polynomial_matrix(
         _realize_column([row[j] for row in num], [row[j] for row in den], where=f"input {j}")
         for j in range(len(num[0]))
     ]
-    return SystemMatrices(
-        block_diag(*(column.A for column in columns)),
-        block_diag(*(column.B for column in columns)),
-        np.hstack([column.C for column in columns]),
-        np.hstack([column.D for column in columns]),
-    )
+    A, B = (block_diag(*(getattr(column, name) for column in columns)) for name in "AB")
+    C, D = (np.hstack([getattr(column, name) for column in columns]) for name in "CD")
+    return SystemMatrices(A, B, C, D)
 
 
 def realize_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], gain: float) -> SystemMatrices:
@@ -101,15 +98,11 @@ def _realize_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], wher
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{where}: {error}") from None
     first = entries[0]
+    B, D = (np.vstack([getattr(entry, name) for entry in entries]) for name in "BD")
     if all(np.array_equal(entry.A, first.A) for entry in entries):  # one denominator, one set of states
-        C, D = np.vstack([entry.C for entry in entries]), np.vstack([entry.D for entry in entries])
-        return SystemMatrices(first.A, first.B, C, D)
-    return SystemMatrices(
-        block_diag(*(entry.A for entry in entries)),
-        np.vstack([entry.B for entry in entries]),
-        block_diag(*(entry.C for entry in entries)),
-        np.vstack([entry.D for entry in entries]),
-    )
+        return SystemMatrices(first.A, first.B, np.vstack([entry.C for entry in entries]), D)
+    A, C = (block_diag(*(getattr(entry, name) for entry in entries)) for name in "AC")
+    return SystemMatrices(A, B, C, D)
 
 
 def series(first: SystemMatrices, second: SystemMatrices) -> SystemMatrices:

@@ -121,7 +121,7 @@ def solve_algebraic_rows(E: Any, A: Any, B: Array, C: Array, D: Array) -> Regula
     by_input = solve(B[r2])
     by_state = _solve_columns(solve, A21, limit=_MAX_FILL_FACTOR * getattr(A, "nnz", A.size) + _UNLIMITED_FILL)
     schur = A11 - A12 @ by_state
-    if np.array_equal(r1, c1) and _is_symmetric(A):
+    if np.array_equal(r1, c1) and not abs(A - A.T).sum():
         schur = 0.5 * (schur + schur.T)  # the Schur complement is symmetric, too, except for rounding
     return RegularDescriptor(
         E[r1, :][:, c1],
@@ -232,8 +232,3 @@ def _singular_pencil_error(E: Any, A: Any) -> InvalidSystemError:
         "variables, as with constraints on states alone; differentiate the constraints once, or relax them by a small "
         "−ε on the diagonal of A in these rows"
     )
-
-
-def _is_symmetric(matrix: Any) -> bool:
-    difference: Any = matrix - matrix.T
-    return not (difference.data if hasattr(difference, "nnz") else difference).any()

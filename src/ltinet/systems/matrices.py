@@ -8,6 +8,7 @@ are checked, since SciPy does not. Sparse integers are cast before duplicates ar
 Code behind the public API trusts these matrices and does not check them again.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -38,7 +39,7 @@ def as_real_matrix(value: MatrixLike, name: str, *, vector: Literal["row", "colu
     with np.errstate(over="ignore"):  # overflows are reported below
         matrix = np.array(_with_two_axes(array, name, vector), dtype=np.float64, order="C")
     matrix += 0.0  # −0.0 + 0.0 is +0.0; every other number stays as it is
-    _require_finite_entries(matrix, name)
+    _require_finite(matrix, name, lambda at: divmod(at, matrix.shape[1]))
     matrix.setflags(write=False)
     return matrix
 
@@ -49,11 +50,7 @@ def as_square_matrix(value: MatrixLike, name: str) -> Matrix:
     if array.size == 0 and array.ndim < 2:
         array = np.zeros((0, 0))
     matrix = as_real_matrix(array, name)
-    rows, columns = matrix.shape
-    if rows != columns:
-        raise InvalidSystemError(
-            f"{name} is {rows}×{columns}; it must be square, with one row and one column per state"
-        )
+    _require_square(matrix, name)
     return matrix
 
 
@@ -116,14 +113,15 @@ def _with_two_axes(array: NDArray[Any], name: str, vector: Literal["row", "colum
     )
 
 
-def _require_finite_entries(matrix: Matrix, name: str) -> None:
-    finite = np.isfinite(matrix)
+def _require_finite(entries: Matrix, name: str, position: Callable[[int], tuple[int, int]]) -> None:
+    """Raise InvalidSystemError for entries that are not finite; `position` gives row and column of an entry."""
+    finite = np.isfinite(entries)
     if not finite.all():
-        bad = np.argwhere(~finite)
-        row, column = bad[0]
+        first = int(np.argmin(finite))
+        row, column = position(first)
         raise InvalidSystemError(
-            f"{name} has entries that are not finite, {len(bad)} in all, the first {name}[{row}, {column}] = "
-            f"{matrix[row, column]}; replace NaN, infinities and numbers beyond float64 before building the system"
+            f"{name} has entries that are not finite, {np.count_nonzero(~finite)} in all, the first {name}[{row}, {column}]"
+            f" = {entries.flat[first]}; replace NaN, infinities and numbers beyond float64 before building the system"
         )
 
 
@@ -144,7 +142,8 @@ def as_sparse_matrix(value: MatrixLike, name: str) -> SparseMatrix:
         with np.errstate(over="ignore"):  # overflows are reported below
             matrix = sparse.csr_array(entries.astype(np.float64))
         matrix.sum_duplicates()
-        _require_finite_sparse(matrix, name)
+        rows, columns = matrix.indptr, matrix.indices
+        _require_finite(matrix.data, name, lambda at: (int(np.searchsorted(rows, at, side="right")) - 1, columns[at]))
         matrix.eliminate_zeros()
     except MemoryError:
         raise InvalidSystemError(f"there is not enough memory for a copy of {name}, {_format_shape(value)}") from None
@@ -189,28 +188,19 @@ def _as_coo(value: Any, name: str) -> Any:
         raise InvalidSystemError(f"{name} is damaged: {error}; build it again") from None
 
 
-def _require_valid_indices(matrix: Any, name: str) -> None:
-    """Raise InvalidSystemError unless the matrix is square and all indices are in range."""
+def _require_square(matrix: Any, name: str) -> None:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidSystemError(
             f"{name} is {_format_shape(matrix)}; it must be square, with one row and one column per state"
         )
+
+
+def _require_valid_indices(matrix: Any, name: str) -> None:
+    """Raise InvalidSystemError unless the matrix is square and all indices are in range."""
+    _require_square(matrix, name)
     for indices, size in zip((matrix.row, matrix.col), matrix.shape, strict=True):
         if len(indices) and not (int(indices.min()) >= 0 and int(indices.max()) < size):
             raise InvalidSystemError(f"{name} is {_format_shape(matrix)} and has an entry outside it; build it again")
-
-
-def _require_finite_sparse(matrix: SparseMatrix, name: str) -> None:
-    finite = np.isfinite(matrix.data)
-    if finite.all():
-        return
-    first = int(np.argmin(finite))
-    row = int(np.searchsorted(matrix.indptr, first, side="right")) - 1
-    raise InvalidSystemError(
-        f"{name} has entries that are not finite, {np.count_nonzero(~finite)} in all, the first "
-        f"{name}[{row}, {matrix.indices[first]}] = {matrix.data[first]}; replace NaN, infinities and numbers beyond "
-        "float64 before building the system"
-    )
 
 
 def _format_shape(value: Any) -> str:

@@ -93,15 +93,9 @@ def mass_spring_damper(
     n = validate_count(n_masses, "n_masses")
     mass = validate_positive(mass, "mass")
     gaps = _second_difference(n)
-    A = np.block(
-        [
-            [np.zeros((n, n)), np.eye(n)],
-            [
-                validate_nonnegative(stiffness, "stiffness") / mass * gaps,
-                validate_nonnegative(damping, "damping") / mass * gaps,
-            ],
-        ]
-    )
+    K = validate_nonnegative(stiffness, "stiffness") / mass * gaps
+    D = validate_nonnegative(damping, "damping") / mass * gaps
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [K, D]])
     B, C = np.zeros((2 * n, 1)), np.zeros((1, 2 * n))
     B[n, 0] = 1.0 / mass
     C[0, n - 1] = 1.0
@@ -174,10 +168,8 @@ def convection_diffusion(
     points = validate_count(points, "points", minimum=2)
     h = validate_positive(length, "length") / points
     D = validate_positive(diffusivity, "diffusivity") / h**2
-    drift_x, drift_y = (
-        validate_finite(velocity_x, "velocity_x") / (2.0 * h),
-        validate_finite(velocity_y, "velocity_y") / (2.0 * h),
-    )
+    drift_x = validate_finite(velocity_x, "velocity_x") / (2.0 * h)
+    drift_y = validate_finite(velocity_y, "velocity_y") / (2.0 * h)
     ahead, identity = _periodic_shift(points), np.eye(points)
     along_x = D * (ahead + ahead.T - 2.0 * identity) - drift_x * (ahead - ahead.T)
     up, down = np.eye(points, k=1), np.eye(points, k=-1)

@@ -21,7 +21,7 @@ from ltinet.systems.matrices import (
     shape_of,
     sparse_equal,
 )
-from ltinet.systems.system_matrices import SystemMatrices
+from ltinet.systems.system_matrices import SystemMatrices, shape_error
 
 SquareMatrix = Matrix | SparseMatrix
 """Square matrix; M, D and K are all arrays or all sparse."""
@@ -54,16 +54,9 @@ class SecondOrderMatrices:
                 )
         object.__setattr__(self, "B", as_real_matrix(B, "B", vector="column"))
         object.__setattr__(self, "C", as_real_matrix(C, "C", vector="row"))
-        if len(self.B) != n:
-            raise InvalidSystemError(
-                f"B has shape {shape_of(B, 'B')} but M is {n}×{n}; B needs one row per position, so {n}×(number of "
-                "inputs): pass B.T if its positions run along the columns"
-            )
-        if self.C.shape[1] != n:
-            raise InvalidSystemError(
-                f"C has shape {shape_of(C, 'C')} but M is {n}×{n}; C needs one column per position, so (number of "
-                f"outputs)×{n}: pass C.T if its positions run along the rows"
-            )
+        for name, value, size in (("B", B, len(self.B)), ("C", C, self.C.shape[1])):
+            if size != n:
+                raise shape_error(name, shape_of(value, name), n, first="M", state="position")
 
     @property
     def n_positions(self) -> int:

@@ -103,17 +103,6 @@ class SparseDescriptor:
             return self.B if self.mass is None else None
         return as_real_matrix(self.B / self.mass.diagonal()[:, None], "B")
 
-    def require_small(self, operation: str) -> None:
-        """Raise InvalidSystemError if the model is too large for `operation`, which needs arrays of n² numbers.
-
-        Parameters
-        ----------
-        operation : str
-            Operation, for the message.
-        """
-        if self.is_large:
-            raise self.size_error(operation)
-
     def size_error(self, operation: str) -> InvalidSystemError:
         """Return the error of an operation that needs arrays of n² numbers.
 
@@ -160,9 +149,7 @@ class SparseDescriptor:
         return f"A {describe_sparse(self.state)}, {E}"
 
     def __dir__(self) -> list[str]:
-        return dir_without(
-            self, "state", "mass", "explicit_state", "explicit_B", "require_small", "size_error", "equals"
-        )
+        return dir_without(self, "state", "mass", "explicit_state", "explicit_B", "size_error", "equals")
 
     def __repr__(self) -> str:
         return f"SparseDescriptor({self.n_states} states, {self.description})"

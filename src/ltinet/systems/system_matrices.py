@@ -126,8 +126,7 @@ class SystemMatrices:
         state, mass = _state_matrices(A, E)
         n = state.shape[0]
         _refuse_swapped_arguments(B, C, n)
-        B = _input_matrix(B, n, D)
-        C = _output_matrix(C, n, D)
+        B, C = _edge_matrix(B, "B", n, D), _edge_matrix(C, "C", n, D)
         D = _feedthrough(D, n_outputs=C.shape[0], n_inputs=B.shape[1])
         is_sparse = not isinstance(state, np.ndarray)
         object.__setattr__(self, "sparse", SparseDescriptor(state, mass, B) if is_sparse else None)
@@ -171,9 +170,17 @@ class SystemMatrices:
 
     def _fill_in(self, operation: str) -> None:
         pencil: Any = self.sparse  # dense models have their arrays from the beginning
-        pencil.require_small(operation)
+        if pencil.is_large:
+            raise pencil.size_error(operation)
         A, E = pencil.state, pencil.mass
         self._set_arrays(as_square_matrix(A, "A"), pencil.B, None if E is None else as_square_matrix(E, "E"))
+
+    @property
+    def state_equation(self) -> tuple[Any, Any, Any]:
+        """E, A and B as passed by the user, sparse or dense; E is None for the identity."""
+        if self.sparse is not None:
+            return self.sparse.mass, self.sparse.state, self.sparse.B
+        return (None, self.A, self.B) if self.descriptor is None else self.descriptor
 
     def with_time_step(self, dt: float | None) -> "SystemMatrices":
         """Return the same matrices with another time step; None or 0 for continuous time."""
@@ -239,11 +246,7 @@ class SystemMatrices:
 
     def __reduce__(self) -> tuple[Callable[..., "SystemMatrices"], tuple[Any, ...]]:
         # NumPy unpickles arrays as writeable; the constructor makes them read-only.
-        if self.sparse is not None:
-            matrices: tuple[Any, ...] = (self.sparse.mass, self.sparse.state, self.sparse.B)
-        else:
-            matrices = (None, self.A, self.B) if self.descriptor is None else self.descriptor
-        E, A, B = matrices
+        E, A, B = self.state_equation
         return _rebuild, (A, B, self.C, self.D, E, self.dt, self.names)
 
 
@@ -284,10 +287,10 @@ def _refuse_swapped_arguments(B: MatrixLike, C: MatrixLike, n: int) -> None:
         return
     shape = shape_of(B, "B")
     if shape[0] != n:
-        raise _b_rows_error(shape, n)
+        raise shape_error("B", shape, n)
     C_shape = shape_of(C, "C")
     if len(C_shape) == 2 and C_shape[1] != n:
-        raise _c_columns_error(C_shape, n)
+        raise shape_error("C", C_shape, n)
     if shape[1] == n and n > _MAX_SPARSE_INPUTS:
         raise InvalidSystemError(
             f"B is a sparse {n}×{n} matrix, one input per state; the order of arguments is StateSpace(A, B, C, D, E). "
@@ -296,46 +299,35 @@ def _refuse_swapped_arguments(B: MatrixLike, C: MatrixLike, n: int) -> None:
         )
 
 
-def _b_rows_error(shape: tuple[int, ...], n: int) -> InvalidSystemError:
+def shape_error(
+    name: str, shape: tuple[int, ...], n: int, *, first: str = "A", state: str = "state"
+) -> InvalidSystemError:
+    """Return the error for a B or C that does not fit the `first` matrix, n×n."""
+    line, other, size = ("row", "columns", f"{n}×(number of inputs)")
+    if name == "C":
+        line, other, size = ("column", "rows", f"(number of outputs)×{n}")
     return InvalidSystemError(
-        f"B has shape {shape} but A is {n}×{n}; B needs one row per state, so {n}×(number of inputs): pass B.T if its "
-        "states run along the columns"
+        f"{name} has shape {shape} but {first} is {n}×{n}; {name} needs one {line} per {state}, so {size}: pass {name}.T "
+        f"if its {state}s run along the {other}"
     )
 
 
-def _c_columns_error(shape: tuple[int, ...], n: int) -> InvalidSystemError:
-    return InvalidSystemError(
-        f"C has shape {shape} but A is {n}×{n}; C needs one column per state, so (number of outputs)×{n}: pass C.T if "
-        "its states run along the rows"
-    )
-
-
-def _input_matrix(B: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:
-    matrix = as_real_matrix(B, "B", vector="column")
-    if n == 0 and len(shape_of(B, "B")) == 1 and matrix.size == 0:  # [] for a static gain: D has the number of inputs
-        return as_real_matrix(np.zeros((0, _static_gain(D, "B").shape[1])), "B")
-    if len(matrix) != n:
-        raise _b_rows_error(shape_of(B, "B"), n)
+def _edge_matrix(value: MatrixLike, name: str, n: int, D: MatrixLike | None) -> Matrix:
+    """Return B or C; that of a static gain may be [], since D has its size."""
+    matrix = as_real_matrix(value, name, vector="column" if name == "B" else "row")
+    shape = shape_of(value, name)
+    if n == 0 and len(shape) == 1 and matrix.size == 0:
+        if D is None:
+            size = "(0, n_inputs)" if name == "B" else "(n_outputs, 0)"
+            raise InvalidSystemError(
+                f"{name} is an empty list and D is missing, so the size of the static gain is unknown; pass D, or {name} "
+                f"as np.zeros({size})"
+            )
+        n_outputs, n_inputs = as_real_matrix(D, "D").shape
+        return as_real_matrix(np.zeros((0, n_inputs) if name == "B" else (n_outputs, 0)), name)
+    if matrix.shape[0 if name == "B" else 1] != n:
+        raise shape_error(name, shape, n)
     return matrix
-
-
-def _output_matrix(C: MatrixLike, n: int, D: MatrixLike | None) -> Matrix:
-    matrix = as_real_matrix(C, "C", vector="row")
-    if n == 0 and len(shape_of(C, "C")) == 1 and matrix.size == 0:
-        return as_real_matrix(np.zeros((_static_gain(D, "C").shape[0], 0)), "C")
-    if matrix.shape[1] != n:
-        raise _c_columns_error(shape_of(C, "C"), n)
-    return matrix
-
-
-def _static_gain(D: MatrixLike | None, empty: str) -> Matrix:
-    if D is None:
-        shape = "(0, n_inputs)" if empty == "B" else "(n_outputs, 0)"
-        raise InvalidSystemError(
-            f"{empty} is an empty list and D is missing, so the size of the static gain is unknown; pass D, or {empty} as "
-            f"np.zeros({shape})"
-        )
-    return as_real_matrix(D, "D")
 
 
 def _feedthrough(D: MatrixLike | None, *, n_outputs: int, n_inputs: int) -> Matrix:

@@ -23,11 +23,14 @@ TIMESTAMP_PATTERN = re.compile(
 """ISO 8601: date, time of day, zone; the zone may be missing, or both it and the time of day."""
 _GAPS = frozenset(("", "nan", "na", "n/a", "#n/a", "#nv", "null", "none", "nil", "-", "--", "---", "nat"))
 _GROUPED = re.compile(r"[+\-\u2212]?[1-9]\d{0,2}(?:(?P<mark>[.,' ])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d+)?", re.ASCII)
-_DATE_LIKE = re.compile(r"\d{1,4}[./-](?:\d{1,2}|[A-Za-z]{3,9})[./-]\d{1,4}\b.*", re.ASCII)
-_CLOCK_LIKE = re.compile(r"\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s*[AaPp]\.?[Mm]\.?)?", re.ASCII)
-_WITH_UNIT = re.compile(
+DATE_PATTERN = re.compile(r"\d{1,4}[./-](?:\d{1,2}|[A-Za-z]{3,9})[./-]\d{1,4}\b.*", re.ASCII)
+"""Date, possibly with an unknown order of day and month."""
+CLOCK_PATTERN = re.compile(r"\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s*[AaPp]\.?[Mm]\.?)?", re.ASCII)
+"""Time of day without a date."""
+UNIT_PATTERN = re.compile(
     r"[^\w+-]?\s*[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[^\d\s.,;:+-][^\d;:]{0,7}|[^\w\s+-]\s*[+-]?\d[\d.,]*"
 )
+"""Number with a unit, a currency or a percent sign beside it."""
 _BLANKS = str.maketrans("\u00a0\u202f\u2007", "   ")  # no-break spaces, with which spreadsheets separate thousands
 _MINUS = "\u2212"  # minus sign, which spreadsheets of some countries write for "-"
 _MAX_QUOTED = 30  # characters of a cell in an error message
@@ -92,27 +95,12 @@ def is_datetime(cell: str) -> bool:
     return match is not None and match[2] is not None
 
 
-def looks_like_date(cell: str) -> bool:
-    """Return whether a cell is a date, possibly with an unknown order of day and month."""
-    return _DATE_LIKE.fullmatch(cell) is not None
-
-
-def looks_like_time_of_day(cell: str) -> bool:
-    """Return whether a cell is a time of day without a date."""
-    return _CLOCK_LIKE.fullmatch(cell) is not None
-
-
-def has_unit(cell: str) -> bool:
-    """Return whether a cell is a number with a unit, a currency or a percent sign beside it."""
-    return _WITH_UNIT.fullmatch(cell) is not None
-
-
 def is_data_cell(cell: str) -> bool:
     """Return whether a cell belongs to a row of data rather than a header: a number in any notation, a date, a time."""
     return (
         number_text(cell, ".") is not None
         or number_text(cell, ",") is not None
-        or any(pattern.fullmatch(cell) for pattern in (TIMESTAMP_PATTERN, _GROUPED, _DATE_LIKE, _CLOCK_LIKE))
+        or any(pattern.fullmatch(cell) for pattern in (TIMESTAMP_PATTERN, _GROUPED, DATE_PATTERN, CLOCK_PATTERN))
     )
 
 

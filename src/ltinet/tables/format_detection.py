@@ -12,6 +12,8 @@ from typing import final
 from ltinet._util.text import format_count, format_names
 from ltinet.errors import FileFormatError
 from ltinet.tables.cells import (
+    CLOCK_PATTERN,
+    DATE_PATTERN,
     DELIMITER_NAMES,
     Dialect,
     detect_decimal,
@@ -20,8 +22,6 @@ from ltinet.tables.cells import (
     is_datetime,
     is_gap,
     is_timestamp,
-    looks_like_date,
-    looks_like_time_of_day,
     quote_cell,
     remove_thousands,
     split_cells,
@@ -404,9 +404,9 @@ def _reject_other_clocks(name: str, cells: Sequence[tuple[int, str]], title: str
             'write times as in 2024-05-01T12:00:00, name their column with time="…", or give the step of '
             'evenly spaced rows, as in dt="0.01"'
         )
-        if looks_like_date(cell):
+        if DATE_PATTERN.fullmatch(cell):
             raise FileFormatError(f"{where} is a date whose order is not known, day or month first; {instead}")
-        if looks_like_time_of_day(cell):
+        if CLOCK_PATTERN.fullmatch(cell):
             raise FileFormatError(f"{where} is a time of day without a date; {instead}")
 
 

@@ -7,6 +7,7 @@ interpolation over time, or left as NaN, which splits a record.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import BinaryIO, final
 
 import numpy as np
@@ -78,7 +79,7 @@ class TableReader:
         Raises FileFormatError at the first faulty row, after all rows before it.
         """
         n_rows = 0
-        for block in self._all_blocks():
+        for block in chain([self._first] if self._first.content else [], self._blocks):
             self._form = _update_decimal_mark(self._form, block)
             rows = parse_rows(block, self._form, self._options.gaps)
             t, fault = self._times.read(rows)
@@ -92,11 +93,6 @@ class TableReader:
         self._gaps.finish()
         if not n_rows:
             raise FileFormatError(f"{self.title} has a header but no samples; at least one line of numbers must follow")
-
-    def _all_blocks(self) -> Iterator[TextBlock]:
-        if self._first.content:
-            yield self._first
-        yield from self._blocks
 
     def _read_head(self) -> tuple[TextBlock, TableFormat]:
         """Return the text so far and its format; a stream may begin slowly, and a header alone does not suffice."""

@@ -17,8 +17,8 @@ import numpy as np
 from ltinet._util.floating_point import Array
 from ltinet.errors import FileFormatError
 from ltinet.tables.cells import (
+    UNIT_PATTERN,
     Dialect,
-    has_unit,
     is_comment,
     is_gap,
     is_grouped,
@@ -272,6 +272,6 @@ def _number_hint(cell: str, dialect: Dialect) -> str:
         return f'; the decimal mark is {dialect.mark!r} here: if it is {other!r}, give decimal="{other}"'
     if cell.casefold().lstrip("+-") in ("inf", "infinity"):
         return ": the number is not finite"
-    if has_unit(cell):
+    if UNIT_PATTERN.fullmatch(cell):
         return "; leave the number alone in its cell, and put what stands beside it into the header"
     return "; remove lines that are not rows of the table"

@@ -7,9 +7,9 @@ line number.
 import codecs
 import os
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, final
+from typing import Any, BinaryIO, final
 
 import numpy as np
 
@@ -40,16 +40,6 @@ def count_lines(content: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(content, dtype=np.uint8) == _LINE_FEED))
 
 
-def block_reader(stream: BinaryIO) -> Callable[[], bytes]:
-    """Return a function that reads at most one block, and b"" at the end of the stream.
-
-    From a pipe it returns what has arrived, without waiting for a full block.
-    """
-    if hasattr(stream, "read1"):
-        return lambda: stream.read1(BLOCK_BYTES)
-    return lambda: stream.read(BLOCK_BYTES) or b""
-
-
 def read_blocks(stream: BinaryIO, *, title: str, encoding: str = "utf-8") -> Iterator[TextBlock]:
     """Yield the text in UTF-8, with line feeds and without a byte-order mark.
 
@@ -70,18 +60,13 @@ def read_blocks(stream: BinaryIO, *, title: str, encoding: str = "utf-8") -> Ite
 
 def _read_head_first(stream: BinaryIO) -> Iterator[bytes]:
     """Yield the beginning in one piece, as far as it arrives before a pause, then block after block."""
-    read = block_reader(stream)
+    read: Any = getattr(stream, "read1", stream.read)  # what a pipe has, without waiting for a full block
     head = b""
-    while len(head) < HEAD_BYTES:
-        if b"\n" in head and not _has_more(stream):
-            break
-        piece = read()
-        if not piece:
-            break
+    while len(head) < HEAD_BYTES and not (b"\n" in head and not _has_more(stream)) and (piece := read(BLOCK_BYTES)):
         head += piece
     if head:
         yield head
-    while piece := read():
+    while piece := read(BLOCK_BYTES):
         yield piece
 
 

@@ -116,13 +116,12 @@ def read_table(  # noqa: PLR0913 - one keyword for each option
         If there is no table, or more than one way to read it; the message names the line.
 
     """
-    options = validate_options(
-        TableOptions(
-            delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding
-        ).with_columns(columns)
-    )
-    if is_data_frame(source):
-        return Table(*arrays_from_frame(source, options))
+    given = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
+    options = validate_options(given.with_columns(columns))
+    if all(
+        hasattr(source, name) for name in ("index", "to_numpy", "iloc")
+    ):  # a DataFrame or a Series, or one like them
+        return _table_from_frame(source, options)
     with open_source(source) as (stream, title):
         return collect_table(TableReader(stream, title=title, options=options))
 
@@ -165,11 +164,6 @@ def open_source(source: str | PathLike[str] | BinaryIO) -> Iterator[tuple[Binary
 # pandas.
 
 
-def is_data_frame(source: object) -> bool:
-    """Return whether an object is a DataFrame or a Series of pandas, or behaves like one."""
-    return hasattr(source, "index") and hasattr(source, "to_numpy") and hasattr(source, "iloc")
-
-
 def to_data_frame(t: Array, values: Array, names: Sequence[str]) -> Any:
     """Return a DataFrame with the times as its index, called t.
 
@@ -187,8 +181,8 @@ def to_data_frame(t: Array, values: Array, names: Sequence[str]) -> Any:
     return pd.DataFrame(values.reshape(values.shape[-2:]), index=pd.Index(t, name="t"), columns=list(names))
 
 
-def arrays_from_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, tuple[str, ...], Any, tuple[str, ...]]:
-    """Return times, values, names, the origin of the times, and notes.
+def _table_from_frame(frame: Any, options: TableOptions) -> Table:
+    """Return the table of a DataFrame or a Series.
 
     The times are the index unless an option names a column or a step; where the index only counts the rows, a column
     with the name of a time is taken. Raises FileFormatError where there are no times, or columns are not numeric.
@@ -200,10 +194,9 @@ def arrays_from_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, 
     notes: tuple[str, ...] = ()
     if options.dt is not None:
         t, start = options.dt * np.arange(len(frame), dtype=np.float64), None
-    elif time is None:
-        t, start, notes = _convert_times(frame.index, str(frame.index.name or ""), options)
     else:
-        t, start, notes = _convert_times(frame.iloc[:, time], names[time], options)
+        times, title = (frame.index, frame.index.name or "") if time is None else (frame.iloc[:, time], names[time])
+        t, start, notes = _convert_times(times, str(title), options)
     chosen = _value_columns(names, time, options)
     values = _values(frame, names, chosen)
     descends = t[1:] < t[:-1]
@@ -221,7 +214,7 @@ def arrays_from_frame(frame: Any, options: TableOptions) -> tuple[Array, Array, 
         )
     filled = gaps.fill(Samples(t, values, np.arange(len(t))))
     gaps.finish()
-    return filled.t, filled.values, value_names, start, (*notes, *gaps.notes)
+    return Table(filled.t, filled.values, value_names, start, (*notes, *gaps.notes))
 
 
 def _time_column(frame: Any, names: Sequence[str], options: TableOptions) -> int | None:

@@ -8,9 +8,8 @@ import ltinet
 from ltinet.identification.linear_parameters import DrivenModel, InitialCondition, fit_inputs
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.order_selection import EstimationSettings, fit_driven_model, refine_model
-from ltinet.identification.output_error import refine_output_error
+from ltinet.identification.output_error import ParameterLayout, refine_output_error
 from ltinet.identification.records import Record
-from ltinet.identification.sensitivities import ParameterLayout
 from ltinet.identification.subspace import compress_hankel, decompose_subspace
 from ltinet.identification.uncertainty import (
     AmbiguousPolePair,

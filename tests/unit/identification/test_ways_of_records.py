@@ -15,9 +15,9 @@ from ltinet.identification.linear_parameters import (
     simulated_outputs,
 )
 from ltinet.identification.modal_model import to_continuous_time, undriven_modal_model
+from ltinet.identification.output_error import ParameterLayout
 from ltinet.identification.preprocessing import estimate_delays, fit_autoregression, whiten
 from ltinet.identification.records import Record
-from ltinet.identification.sensitivities import ParameterLayout
 from ltinet.identification.subspace import METHODS, compress_hankel, decompose_subspace
 
 

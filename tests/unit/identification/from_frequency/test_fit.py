@@ -17,30 +17,32 @@ def assert_fits(found, system, omega):
 
 def test_one_channel_has_no_further_axes():
     found = fit_response(OMEGA, 2.0 / (1j * OMEGA + 3.0))
-    assert (found.A.shape, found.B.shape, found.C.shape, found.D.shape) == ((1, 1), (1, 1), (1, 1), (1, 1))
-    np.testing.assert_allclose(found.poles, [-3.0], rtol=1e-10)
+    model = found.model
+    assert (model.A.shape, model.B.shape, model.C.shape, model.D.shape) == ((1, 1), (1, 1), (1, 1), (1, 1))
+    np.testing.assert_allclose(found.model.poles, [-3.0], rtol=1e-10)
     assert found.warnings == ()
 
 
 def test_matrices_match_response():
     system = draw_modes(np.random.default_rng(1), p=2, m=3)
     found = fit_response(OMEGA, system.response(OMEGA))
-    direct = np.array([found.C @ np.linalg.solve(1j * w * np.eye(found.order) - found.A, found.B) for w in OMEGA])
-    np.testing.assert_allclose(direct + found.D, found.response(OMEGA), atol=1e-11)
+    model = found.model
+    direct = np.array([model.C @ np.linalg.solve(1j * w * np.eye(model.n_states) - model.A, model.B) for w in OMEGA])
+    np.testing.assert_allclose(direct + model.D, found.response(OMEGA), atol=1e-11)
     assert_fits(found, system, np.geomspace(0.1, 1e3, 77))  # between the frequencies too
-    np.testing.assert_allclose(np.sort_complex(np.linalg.eigvals(found.A)), np.sort_complex(found.poles), rtol=1e-9)
+    np.testing.assert_allclose(np.sort_complex(np.linalg.eigvals(model.A)), np.sort_complex(model.poles), rtol=1e-9)
 
 
 def test_a_constant_has_order_zero():
     found = fit_response(OMEGA, np.full(150, 2.5 + 0j))
-    assert found.order == 0
-    np.testing.assert_allclose(found.D, [[2.5]], rtol=1e-14)
+    assert found.model.n_states == 0
+    np.testing.assert_allclose(found.model.D, [[2.5]], rtol=1e-14)
 
 
 def test_nothing_has_order_zero():
     found = fit_response(OMEGA, np.zeros((150, 2, 1)))
-    assert found.order == 0
-    assert not found.D.any()
+    assert found.model.n_states == 0
+    assert not found.model.D.any()
 
 
 @pytest.mark.slow
@@ -63,7 +65,7 @@ def test_given_order():
     errors = []
     for order in (1, 2, 4, system.order):
         found = fit_response(OMEGA, H, order=order)
-        assert found.order == order
+        assert found.model.n_states == order
         assert found.candidates == ()
         errors.append(np.sqrt(np.mean(found.relative_errors**2)))
     assert errors == sorted(errors, reverse=True)
@@ -74,7 +76,7 @@ def test_a_range_restricts():
     system = draw_modes(np.random.default_rng(4), p=2, m=2)
     # One state less than it has: the last one gains a quarter of the error, so the last is taken.
     found = fit_response(OMEGA, system.response(OMEGA), order=range(1, system.order))
-    assert found.order == system.order - 1
+    assert found.model.n_states == system.order - 1
     assert {own.order for own in found.candidates} <= set(range(1, system.order))
     assert any("largest that was allowed" in text for text in found.warnings)
 
@@ -82,21 +84,21 @@ def test_a_range_restricts():
 def test_rank_two_residue():
     system = ModalSystem(np.array([-1.0 + 0j]), np.array([[[1.0, 0.5], [0.2, 2.0]]]) + 0j, np.zeros((2, 2)))
     found = fit_response(OMEGA, system.response(OMEGA), feedthrough=False)
-    assert found.order == 2
+    assert found.model.n_states == 2
     assert_fits(found, system, OMEGA)
 
 
 def test_a_double_pole():
     H = 1.0 / (1j * OMEGA + 2.0) ** 2
     found = fit_response(OMEGA, H)
-    assert found.order == 2
+    assert found.model.n_states == 2
     assert np.max(np.abs(found.response(OMEGA)[:, 0, 0] - H)) <= PEAK * np.abs(H).max()
 
 
 def test_without_feedthrough_there_is_none():
     system = draw_modes(np.random.default_rng(5), p=2, m=1, direct=False)
     found = fit_response(OMEGA, system.response(OMEGA), feedthrough=False)
-    assert not found.D.any()
+    assert not found.model.D.any()
     assert_fits(found, system, OMEGA)
 
 
@@ -108,7 +110,7 @@ UNSTABLE = ModalSystem(
 def test_unstable_poles_are_kept_and_told():
     found = fit_response(OMEGA, UNSTABLE.response(OMEGA))
     assert_fits(found, UNSTABLE, OMEGA)
-    assert np.count_nonzero(found.poles.real > 0.0) == 2
+    assert np.count_nonzero(found.model.poles.real > 0.0) == 2
     assert "unstable: 2 of 5 poles" in found.warnings[0]
 
 
@@ -120,7 +122,7 @@ def test_no_stability_warning_without_stable():
 
 def test_stable_models_say_what_they_cost():
     found = fit_response(OMEGA, UNSTABLE.response(OMEGA), stable=True)
-    assert np.all(found.poles.real <= 0.0)
+    assert np.all(found.model.poles.real <= 0.0)
     assert found.relative_errors[0, 0] > 0.1
     assert "reflected" in found.warnings[0]
     assert f"{found.relative_errors[0, 0]:.3g}" in found.warnings[0]
@@ -131,7 +133,7 @@ def test_noise_makes_no_unstable_model():
     for seed in range(4):
         rng = np.random.default_rng([9, seed])
         H = draw_modes(rng).response(OMEGA)
-        assert np.all(fit_response(OMEGA, H + relative_noise(rng, H, 0.01), stable=True).poles.real <= 0.0)
+        assert np.all(fit_response(OMEGA, H + relative_noise(rng, H, 0.01), stable=True).model.poles.real <= 0.0)
 
 
 def test_integrator_in_noise():
@@ -140,8 +142,8 @@ def test_integrator_in_noise():
     H = system.response(OMEGA)
     for noise in (0.0, 0.01):
         found = fit_response(OMEGA, H + relative_noise(rng, H, noise), feedthrough=False)
-        assert np.count_nonzero(found.poles == 0.0) == 1
-        assert np.all(found.poles.real <= 0.0)
+        assert np.count_nonzero(found.model.poles == 0.0) == 1
+        assert np.all(found.model.poles.real <= 0.0)
 
 
 def test_weights_say_what_counts():
@@ -166,4 +168,4 @@ def test_what_no_model_fits_is_told():
 def test_fewest_frequencies(count):
     omega = np.geomspace(0.1, 10.0, count)
     found = fit_response(omega, 1.0 / (1j * omega + 1.0))
-    np.testing.assert_allclose(found.poles, [-1.0], rtol=1e-9)
+    np.testing.assert_allclose(found.model.poles, [-1.0], rtol=1e-9)

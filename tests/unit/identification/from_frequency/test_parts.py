@@ -8,6 +8,8 @@ from identified_systems import draw_modes
 from ltinet._util.floating_point import rounding_tolerance
 from ltinet.identification.block_realization import (
     BlockRealization,
+    DescentOptions,
+    descend,
     fit_output_matrices,
     fit_residues,
     partial_fractions,
@@ -16,7 +18,6 @@ from ltinet.identification.block_realization import (
     to_block_realization,
 )
 from ltinet.identification.frequency_data import scale_response
-from ltinet.identification.variable_projection import DescentOptions, descend
 from ltinet.identification.vector_fitting import balance_over_band, initial_poles, relocate_poles
 
 OMEGA = np.geomspace(0.1, 1e3, 120)
