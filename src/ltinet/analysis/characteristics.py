@@ -155,7 +155,7 @@ def step_curves(
     prepared: SimulationContext, system: SystemMatrices, j: int, final: Array, *, band: float
 ) -> Iterator[StepCurve]:
     """Yield the step responses of all outputs to input j, until they have settled within a band."""
-    modes = excited_modes(prepared, system, j, None, to_step=True)
+    modes = excited_modes(prepared, system, j, None, of_step=True)
     span = select_time_span(modes, final[:, None])
     step = _run_until_settled(
         lambda times: step_response(prepared, system, times, input=j, output=None), modes, final, span, band

@@ -27,7 +27,7 @@ class Modes(NamedTuple):
     rates: NDArray[np.complex128]
     amplitudes: Array
     is_integrator: NDArray[np.bool_]
-    to_step: bool
+    of_step: bool
 
     @property
     def fastest(self) -> float:
@@ -41,11 +41,11 @@ class Modes(NamedTuple):
 
     def select(self, mask: NDArray[np.bool_]) -> "Modes":
         """Return some of the modes."""
-        return Modes(self.rates[mask], self.amplitudes[mask], self.is_integrator[mask], self.to_step)
+        return Modes(self.rates[mask], self.amplitudes[mask], self.is_integrator[mask], self.of_step)
 
 
 def response_modes(
-    system: ModalSystem, starts: Array, outputs: list[int], *, to_step: bool, n_integrators: int
+    system: ModalSystem, starts: Array, outputs: list[int], *, of_step: bool, n_integrators: int
 ) -> Modes:
     """Return the modes of a response to packed initial states `(starts, n)`, or to steps with these input columns.
 
@@ -73,9 +73,9 @@ def response_modes(
         offset += len(block.F)
     rates, size = np.concatenate(all_rates), np.concatenate(amplitudes)
     is_integrator = _slowest(rates, n_integrators)
-    if to_step:
+    if of_step:
         size = size / np.where(is_integrator | (rates == 0.0), 1.0, np.abs(rates))[:, None, None]
-    return Modes(rates, size, is_integrator, to_step)
+    return Modes(rates, size, is_integrator, of_step)
 
 
 def _slowest(rates: NDArray[np.complex128], count: int) -> NDArray[np.bool_]:
@@ -122,11 +122,13 @@ def graded_times(first: float, end: float, oscillations: Oscillations, max_count
             break
     density = _max_density(quiet, frequencies * lengths, max_count - 2 - len(lengths))
     pieces = [np.array([0.0, first])]
-    for start, stop, n_quiet, n_lively in zip(
+    for start, stop, n_logarithmic, n_linear in zip(
         edges[:-1], edges[1:], quiet, density * frequencies * lengths, strict=True
     ):
-        count = math.ceil(max(n_quiet, n_lively, 1.0))
-        spaced = np.linspace(start, stop, count + 1) if n_lively > n_quiet else np.geomspace(start, stop, count + 1)
+        count = math.ceil(max(n_logarithmic, n_linear, 1.0))
+        spaced = (
+            np.linspace(start, stop, count + 1) if n_linear > n_logarithmic else np.geomspace(start, stop, count + 1)
+        )
         pieces.append(spaced[1:])
     missed = frequencies[(density < MIN_SAMPLES_PER_RADIAN) & (density * frequencies * lengths > quiet)]
     return np.concatenate(pieces), float(missed.min()) if missed.size else None
@@ -193,12 +195,12 @@ def select_time_span(modes: Modes, final: Array) -> TimeSpan:
         notes.append(f"an oscillation of {slowest:g} rad per unit of time is not damped: it never settles")
     returns = len(np.unique(np.abs(rates.imag[undamped]))) == 1
     # Integrators show in final values of steps, where amplitudes of hidden ones are quotients of rounding errors.
-    is_bounded = bool(np.isfinite(final).all() if modes.to_step else not modes.visible().is_integrator.any())
+    is_bounded = bool(np.isfinite(final).all() if modes.of_step else not modes.visible().is_integrator.any())
     if not is_bounded:
         end = 2.0 * end if end > 0.0 else 10.0
         largest = float(np.abs(modes.rates[modes.is_integrator]).max(initial=0.0))
         size = f" (poles of {largest:.1g} are rounding)" if largest > 0.0 else ""
-        consequence = "never settles" if modes.to_step else "need not return to zero"
+        consequence = "never settles" if modes.of_step else "need not return to zero"
         notes.append(f"there is an integrator{size}: it {consequence}")
     end = _round_up(end) if end > 0.0 else 1.0
     notes = [f"{note}; shown until t = {end:g}" for note in notes]

@@ -137,7 +137,7 @@ def step_response(
     """Return the outputs after a step of one input, or of each, from 0 to 1 at t = 0, from rest."""
     j, i = _indices(system, input, output)
     final = dc_gain(system)[_chosen(i), _chosen(j)]
-    modes = partial(excited_modes, prepared, system, j, i, to_step=True)
+    modes = partial(excited_modes, prepared, system, j, i, of_step=True)
 
     def run(times: Array) -> Solution:
         return simulate(prepared, _steps(system, j, len(times)), t=times, hold="zero")
@@ -150,7 +150,7 @@ def impulse_response(
 ) -> Solution:
     """Return the outputs after a unit impulse of one input, or of each: those of x0 = B e_j, without D δ(t)."""
     j, i = _indices(system, input, output)
-    modes = partial(excited_modes, prepared, system, j, i, to_step=False)
+    modes = partial(excited_modes, prepared, system, j, i, of_step=False)
     starts = system.B.T[j if j is not None else slice(None)]
     D = system.D[_chosen(i), _chosen(j)]
     note = "D is not zero: the response also has the impulse D δ(t) at t = 0, which is not part of the values"
@@ -174,7 +174,7 @@ def initial_response(
     n_starts = math.prod(batch)
 
     def modes() -> Modes:
-        return _modes(prepared, system, prepared.initial_state(start, batch), i, to_step=False)
+        return _modes(prepared, system, prepared.initial_state(start, batch), i, of_step=False)
 
     def run(times: Array) -> Solution:
         u = np.broadcast_to(np.zeros(system.n_inputs), (*batch, len(times), system.n_inputs))
@@ -184,18 +184,18 @@ def initial_response(
 
 
 def excited_modes(
-    prepared: SimulationContext, system: SystemMatrices, j: int | None, i: int | None, *, to_step: bool
+    prepared: SimulationContext, system: SystemMatrices, j: int | None, i: int | None, *, of_step: bool
 ) -> Modes:
     """Return the modes of the responses of output i to input j, or of all for None."""
-    return _modes(prepared, system, prepared.blocks.B.T[_chosen(j)], i, to_step=to_step)
+    return _modes(prepared, system, prepared.blocks.B.T[_chosen(j)], i, of_step=of_step)
 
 
 def _modes(
-    prepared: SimulationContext, system: SystemMatrices, starts: Array, i: int | None, *, to_step: bool
+    prepared: SimulationContext, system: SystemMatrices, starts: Array, i: int | None, *, of_step: bool
 ) -> Modes:
     """Return the modes of output i, or of all for None, from initial states in block coordinates."""
     packed, outputs = prepared.system.packed_from_blocks(starts), _outputs(system, i)
-    return response_modes(prepared.system, packed, outputs, to_step=to_step, n_integrators=count_integrators(system))
+    return response_modes(prepared.system, packed, outputs, of_step=of_step, n_integrators=count_integrators(system))
 
 
 def _run_at_times(
@@ -278,7 +278,7 @@ def _with_notes(solution: Solution, notes: tuple[str, ...]) -> Solution:
 
 def suggest_end_time(prepared: SimulationContext, system: SystemMatrices, *, input: int, output: int) -> float:
     """Return the time by which the step response from an input to an output has settled, from the modes alone."""
-    modes = excited_modes(prepared, system, input, output, to_step=True)
+    modes = excited_modes(prepared, system, input, output, of_step=True)
     return select_time_span(modes, dc_gain(system)[output : output + 1, input : input + 1]).end
 
 

@@ -28,7 +28,7 @@ class Verdict(StrEnum):
     MISSED = "not reproduced"
     DESCRIBED = "as described"
     CONTRADICTED = "not as described"
-    BESIDE = "for comparison"
+    FOR_COMPARISON = "for comparison"
     UNEXPECTED = "not as expected"
 
 
@@ -63,10 +63,10 @@ class ComparedNumber:
     def verdict(self) -> Verdict:
         """Verdict that follows from the limits; only numbers that the paper prints can be reproduced."""
         if self.low == -math.inf and self.high == math.inf:
-            return Verdict.BESIDE
+            return Verdict.FOR_COMPARISON
         inside = self.low <= self.here <= self.high
         if self.paper == NOT_PRINTED:
-            return Verdict.BESIDE if inside else Verdict.UNEXPECTED
+            return Verdict.FOR_COMPARISON if inside else Verdict.UNEXPECTED
         if not self.is_printed:
             return Verdict.DESCRIBED if inside else Verdict.CONTRADICTED
         if not inside:

@@ -106,7 +106,7 @@ VERDICT_MARKS = {
     Verdict.MISSED: "✗",
     Verdict.DESCRIBED: "✓",
     Verdict.CONTRADICTED: "✗",
-    Verdict.BESIDE: "·",
+    Verdict.FOR_COMPARISON: "·",
     Verdict.UNEXPECTED: "✗",
 }
 _WIDE_FIGURE_INCHES = 8.0  # figures that are wider take the whole width of the page

@@ -66,7 +66,7 @@ class ReductionResult:
     """Network of the reduced system, if the reduction produced its neurons."""
     previous_h2_bound: float = 0.0
     """Bound on the H2 norm of the error of an earlier reduction of the given network; bounds of `net` include it."""
-    n_aside: int = 0
+    n_retained: int = 0
     """Number of states that are kept because they are unstable, integrate, or are within rounding of that."""
     notes: tuple[str, ...] = ()
 
@@ -181,7 +181,7 @@ class ReductionPlots:
         -------
         matplotlib.axes.Axes
         """
-        return draw_hankel_values(self.result.hankel_values, order=self.result.order - self.result.n_aside, ax=ax)
+        return draw_hankel_values(self.result.hankel_values, order=self.result.order - self.result.n_retained, ax=ax)
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "result")
@@ -272,6 +272,6 @@ def reduce(
         else SecondOrder.of(outcome.second_order, settings=small.system.signal_settings),
         network=small.network,
         previous_h2_bound=(model.reduction_error or 0.0) if isinstance(model, DynamicNetwork) else 0.0,
-        n_aside=outcome.n_aside,
+        n_retained=outcome.n_retained,
         notes=outcome.notes,
     )

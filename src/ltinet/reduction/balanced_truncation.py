@@ -69,7 +69,7 @@ class ReductionOutcome:
     hankel_values: Array | None
     parts: dict[str, float] = field(default_factory=dict)
     """Terms of the bound, by name."""
-    n_aside: int = 0
+    n_retained: int = 0
     notes: tuple[str, ...] = ()
     second_order: SecondOrderMatrices | None = None
     """Reduced mechanical model, if the full model is one."""
@@ -155,13 +155,13 @@ class DenseReducer:
     balanced: BalancedForm
 
     @property
-    def n_aside(self) -> int:
+    def n_retained(self) -> int:
         """Number of states that do not certainly decay and stay at every order."""
         return self.separated.aside.n_states
 
     def reduce(self, order: int, *, method: DenseMethod) -> DenseReduction:
-        """Reduce to an order that includes `n_aside`, or to the numerical rank if that is less."""
-        n_balanced = min(order - self.n_aside, self.balanced.rank)
+        """Reduce to an order that includes `n_retained`, or to the numerical rank if that is less."""
+        n_balanced = min(order - self.n_retained, self.balanced.rank)
         small = self.balanced.reduce(n_balanced, method=method)
         reduced = separate_stable(SystemMatrices(small.A, small.B, small.C))
         if isinstance(reduced.stable, Modes) and reduced.aside.n_states == 0:
@@ -171,7 +171,7 @@ class DenseReducer:
         norms = error_norms(self.separated.stable, reduced, small.D)
         distance, aside = self.separated.distance, self.separated.aside
         estimate = norms.error + reduced.distance.peak
-        h2_is_known = self.n_aside == 0 or distance.h2 == 0.0
+        h2_is_known = self.n_retained == 0 or distance.h2 == 0.0
         return DenseReduction(
             matrices=StateSpaceMatrices(
                 np.asarray(linalg.block_diag(aside.F, small.A)),
@@ -187,7 +187,7 @@ class DenseReducer:
             else 2.0 * float(np.sum(self.balanced.hankel_values[n_balanced:])),
             h2_bound=lambda: norms.h2_bound() + reduced.distance.h2 + distance.h2 if h2_is_known else math.inf,
             peak=norms.peak,
-            order=n_balanced + self.n_aside,
+            order=n_balanced + self.n_retained,
         )
 
 
@@ -255,7 +255,7 @@ def smallest_order(
     high = min(int(np.count_nonzero(tails > allowed)) + 1, reducer.balanced.rank)
 
     def reduce(n_balanced: int) -> DenseReduction:
-        return reducer.reduce(n_balanced + reducer.n_aside, method=method)
+        return reducer.reduce(n_balanced + reducer.n_retained, method=method)
 
     best = reduce(high)
     if not is_enough(best):

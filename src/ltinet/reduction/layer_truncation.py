@@ -131,11 +131,11 @@ def reduce_network(network: Network, *, order: int | None, tolerance: float | No
         allowed = tolerance / (1.0 + tolerance) * _peak_gain(_select_network(network, parts, decaying))
     selection = select_layers(states, order=order, tolerance=allowed)
     is_decaying = np.isfinite(selection.contributions)
-    n_aside = sum(len(states[i].F) for i in np.flatnonzero(~is_decaying))
-    if order is not None and order < n_aside:
+    n_retained = sum(len(states[i].F) for i in np.flatnonzero(~is_decaying))
+    if order is not None and order < n_retained:
         raise InvalidSystemError(
-            f"order is {order}, but {n_aside} states belong to neurons that are unstable, integrate, or are within "
-            f"rounding of that; they are kept, so pass an order of at least {n_aside}"
+            f"order is {order}, but {n_retained} states belong to neurons that are unstable, integrate, or are within "
+            f"rounding of that; they are kept, so pass an order of at least {n_retained}"
         )
     small = _select_network(network, parts, selection.indices)
     system = to_state_space(small)
@@ -151,8 +151,8 @@ def reduce_network(network: Network, *, order: int | None, tolerance: float | No
         gain=_peak_gain(_select_network(network, parts, selection.indices[is_decaying[selection.indices]])),
         hankel_values=None,
         parts={"truncation": error, "rounding": rounding},
-        n_aside=n_aside,
-        notes=(f"{n_aside} states of neurons that do not certainly decay are kept",) if n_aside else (),
+        n_retained=n_retained,
+        notes=(f"{n_retained} states of neurons that do not certainly decay are kept",) if n_retained else (),
     )
     return outcome, small
 

@@ -135,13 +135,13 @@ def _reduce_scaled(system: SystemMatrices, options: ReductionOptions, callback: 
 
 
 def _balance(reducer: DenseReducer, options: ReductionOptions) -> ReductionOutcome:
-    hankel_values, n_aside, method = reducer.balanced.hankel_values, reducer.n_aside, options.method
-    notes = [f"{n_aside} states that do not certainly decay are kept"] if n_aside else []
+    hankel_values, n_retained, method = reducer.balanced.hankel_values, reducer.n_retained, options.method
+    notes = [f"{n_retained} states that do not certainly decay are kept"] if n_retained else []
     if options.order is not None:
-        if options.order < n_aside:
+        if options.order < n_retained:
             raise InvalidSystemError(
-                f"order is {options.order}, but {n_aside} states are unstable, integrate, or are within rounding of "
-                f"the imaginary axis; they are kept, so pass an order of at least {n_aside}"
+                f"order is {options.order}, but {n_retained} states are unstable, integrate, or are within rounding of "
+                f"the imaginary axis; they are kept, so pass an order of at least {n_retained}"
             )
         reduction = reducer.reduce(options.order, method=method)
         if reduction.order < options.order:
@@ -164,7 +164,7 @@ def _balance(reducer: DenseReducer, options: ReductionOptions) -> ReductionOutco
         gain=reduction.peak,
         hankel_values=hankel_values,
         parts={"truncation": reduction.estimate, "rounding": reducer.separated.distance.peak} if is_known else {},
-        n_aside=n_aside,
+        n_retained=n_retained,
         notes=tuple(notes),
     )
 

@@ -35,12 +35,12 @@ def pade_delay(tau: float, order: int) -> StateSpaceArrays:
     den = np.array(p) / p[N]  # ascending powers, monic
     sign = (-1.0) ** N
     num = den * (-1.0) ** np.arange(N + 1)
-    rest = num[:N] - sign * den[:N]
+    C = (num[:N] - sign * den[:N])[None]
     A = np.diag(np.ones(N - 1), 1)
     A[-1] = -den[:N]
     B = np.zeros((N, 1))
     B[-1] = 1.0
-    return A / tau, B / tau, rest[None], np.array([[sign]])
+    return A / tau, B / tau, C, np.array([[sign]])
 
 
 def approximate_delays(system: SystemMatrices, settings: SignalSettings, order: Any) -> SystemMatrices:

@@ -43,7 +43,7 @@ def test_neurons_that_integrate_are_kept() -> None:
         (A, np.vstack([[[1.0] * rod.n_inputs], rod.B]), np.hstack([np.ones((rod.n_outputs, 1)), rod.C]))
     )
     found = ltinet.reduce(net, order=3, method="neurons")
-    assert found.n_aside == 1
+    assert found.n_retained == 1
     assert 0.0 in found.net.poles()
     with pytest.raises(ltinet.InvalidSystemError, match="at least 1"):
         ltinet.reduce(net, order=0, method="neurons")

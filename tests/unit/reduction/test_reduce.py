@@ -31,7 +31,7 @@ def test_what_does_not_decay_is_kept_whole() -> None:
     A = np.block([[np.diag([0.0, 0.5]), np.zeros((2, 20))], [np.zeros((20, 2)), stable.A]])
     B, C = np.vstack([np.ones((2, 1)), stable.B]), np.hstack([np.ones((1, 2)), stable.C])
     found = ltinet.reduce((A, B, C), order=6)
-    assert found.n_aside == 2
+    assert found.n_retained == 2
     assert np.sort(found.system.poles().real)[-2:] == pytest.approx([0.0, 0.5], abs=1e-12)
     with pytest.raises(ltinet.InvalidSystemError, match="2 states are unstable"):
         ltinet.reduce((A, B, C), order=1)
