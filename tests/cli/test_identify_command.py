@@ -132,7 +132,7 @@ REFUSED = {
     "no such column": (("--inputs", "Tork", "--outputs", "angle"), "Tork"),
     "a column twice": (
         ("--inputs", "Torque,angle", "--outputs", "angle"),
-        "--inputs and --outputs ask for the time, or for one column twice",
+        "--inputs and --outputs must not contain the time column or a column twice",
     ),
     "order of words": ((*CHANNELS, "--order", "many"), "'many' is not a number of states"),
     "order zero": ((*CHANNELS, "--order", "0"), "'0' is not a number of states"),

@@ -89,7 +89,7 @@ def read_columns(name: str, options: TableOptions) -> Table:
                 )
             return read_whole_table(source, name)
     except FileFormatError as error:
-        raise FileFormatError(str(error).replace("columns asks", "--inputs and --outputs ask")) from None
+        raise FileFormatError(str(error).replace("columns must", "--inputs and --outputs must")) from None
 
 
 def read_whole_table(source: TableReader, name: str) -> Table:

@@ -168,7 +168,7 @@ class _Worker:
         try:
             message = results.recv_bytes()
         except (EOFError, OSError):  # ended before or in the middle of it
-            sentence = "stopped: the computation exceeded its time or memory limit"
+            sentence = "stopped: the computation was cancelled, or exceeded its time or memory limit"
             message = _response_message(number, error_response(sentence, 400))
         results.close()
         process.kill()

@@ -137,7 +137,7 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         nn.Stack(network(1, 2), nn.Polynomial(1))
     with pytest.raises(ltinet.InvalidNetworkError, match="at least one part"):
         nn.Stack()
-    with pytest.raises(ltinet.InvalidNetworkError, match="the map takes 2 of 1 outputs"):
+    with pytest.raises(ltinet.InvalidNetworkError, match="the map needs 2 outputs and 2 inputs"):
         nn.Feedback(network(), nn.Polynomial(2))
     with pytest.raises(ltinet.InvalidNetworkError, match="degree must be an integer of at least 1, got 0"):
         nn.Polynomial(1, 0)

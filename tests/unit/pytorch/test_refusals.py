@@ -62,7 +62,7 @@ def test_invalid_step_raises(dt: float) -> None:
 
 
 def test_parts_and_holds_that_do_not_exist() -> None:
-    with pytest.raises(ltinet.InvalidNetworkError, match="'A'; the parts of a network are poles, held"):
+    with pytest.raises(ltinet.InvalidNetworkError, match="'A'; choose from poles, held"):
         NET.to_torch(0.1, trainable=("A", "B"))
     with pytest.raises(ltinet.InvalidSignalError, match="hold"):
         NET.to_torch(0.1, hold="cubic")

@@ -138,7 +138,7 @@ def test_options_decide(content: bytes, options: dict, t: list, values: list) ->
         ({"encoding": "klingon"}, "encoding is 'klingon'"),
         ({"zone": "Mars/Olympus"}, "zone is 'Mars/Olympus'"),
         ({"time": "x"}, "no column 'x'"),
-        ({"columns": [1, 2]}, "columns asks for the time"),
+        ({"columns": [1, 2]}, "columns must not contain the time column"),
         ({"time_unit": "fortnight"}, "time_unit is 'fortnight'"),
         ({"decimal": ",", "thousands": ","}, "they must differ"),
     ],

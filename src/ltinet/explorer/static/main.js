@@ -26,11 +26,19 @@ function nameOf(response) {
 }
 
 const questions = persistent(answerOf);
+let band = new AbortController();
+
+// A newer band replaces the one that is being computed, whose response would be an error.
+function newestBand() {
+  band.abort();
+  band = new AbortController();
+  return { signal: band.signal };
+}
 
 const source = {
   offers: ["band", "engines", "order", "network", "script", "c", "onnx", "page"],
   start: async () => JSON.parse(document.getElementById("start").textContent),
-  ask: async (kind, query) => (await questions.ask(kind, pathOf(kind, query))).json(),
+  ask: async (kind, query) => (await questions.ask(kind, pathOf(kind, query), kind === "band" ? newestBand() : {})).json(),
   file: async (kind, query) => {
     const response = await questions.ask(kind, pathOf(kind, query));
     return { name: nameOf(response), blob: await response.blob() };
