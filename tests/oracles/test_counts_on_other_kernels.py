@@ -1,8 +1,8 @@
 """Hypothesis: a network's counts are those of its system, whichever kernel of BLAS has rounded its numbers.
 
 Weights are left out where T itself is not determined: the vectors of a repeated eigenvalue can be any basis, and at a
-condition number of ten couplings inside of blocks of pde, and one of b767_flutter, are rounding errors of a size that no
-bound tells.
+condition number of ten couplings inside of blocks of pde are rounding errors of a size that no bound tells. There, one
+input weight of b767_flutter is a rounding of T that is exactly zero on some kernels.
 """
 
 import json
@@ -27,7 +27,8 @@ NAMED = {
     "triangular": {},
 }
 FREE_VECTORS = {"j100_jet_engine", "diffusion"}
-ROUNDED_COUPLINGS = {"pde 10", "b767_flutter 10"}
+ROUNDED_COUPLINGS = {"pde 10"}
+ROUNDED_WEIGHTS = {"b767_flutter 10": 1}
 # A known fault: here one step of the search is decided by less than rounding, and the oldest OpenBLAS that is allowed
 # goes another way with its kernel for old processors: 19 connections, not 1.
 DECIDED_BY_ROUNDING = {"lf10_beam_descriptor 10"}
@@ -75,7 +76,8 @@ def test_counts_are_the_same(counts, data_sets, kernel):
     steady = counts.keys() - DECIDED_BY_ROUNDING
     assert {name: other[name][0] for name in steady} == {name: counts[name][0] for name in steady}
     determined = [name for name in sorted(steady - ROUNDED_COUPLINGS) if name.split()[0] not in FREE_VECTORS]
-    assert {name: other[name][1] for name in determined} == {name: counts[name][1] for name in determined}
+    for name in determined:
+        assert abs(other[name][1] - counts[name][1]) <= ROUNDED_WEIGHTS.get(name, 0), name
 
 
 def counted(folder, kernel):

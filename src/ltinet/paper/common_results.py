@@ -49,9 +49,9 @@ def accuracy_numbers(
     number = partial(compare, example)
 
     def ratio(name: str, label: str, run: ForwardPass) -> ComparedNumber:
-        meaning = f"{label}: bound of the largest error over that error"
+        meaning = f"{label}: bound of the largest error over that error (at least one digit of the largest output)"
         limits = {"low": MIN_BOUND_RATIO, "high": MAX_BOUND_RATIO}
-        # An error below the last digit of the largest output is by chance and counts as that digit.
+        # An error below the last digit of the largest output is due to chance and counts as that digit.
         ratio_to_error = run.bound / max(run.error, EPS * float(np.max(np.abs(run.y))))
         return number(f"bound_over_error_{name}", meaning, ratio_to_error, **limits)
 

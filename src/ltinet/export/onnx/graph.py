@@ -343,7 +343,7 @@ def _tap_nodes(
 ) -> tuple[str, list[str]]:
     """Return x `(batch, time, taps)`, and the samples that the next state stores."""
     layout, m, longest = _DelayedStateLayout.of(tapped), tapped.n_inputs, tapped.longest_lag
-    v = build.op("Sub", ports.u, tapped.u0)
+    v = build.op("Sub", ports.u, tapped.u0) if np.any(tapped.u0) else ports.u
     sources, histories = {}, []
     kinds = [(False, v, layout.samples)]
     if any(tap.ends_line for tap in tapped.taps):  # no line leads to the first sample: its end reads 0
