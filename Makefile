@@ -56,7 +56,7 @@ fuzz: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz --count $(or $(N),5000) --seed $(or $(SEED),0) \
 	  $(addprefix --format ,$(FORMAT))
 
-# Faults drawn in a package, and those that no unit test notices: make mutants PACKAGE="network error_bounds" SEED=7 N=40.
+# Faults drawn in a package, and those that no test notices: make mutants PACKAGE="network error_bounds" SEED=7 N=40.
 mutants: $(VENV)/.test
 	PYTHONPATH=tests $(BIN)/python -m mutation $(or $(PACKAGE),network) --seed $(or $(SEED),0) --count $(or $(N),40)
 

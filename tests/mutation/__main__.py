@@ -1,8 +1,9 @@
 """`python -m mutation PACKAGE`: draw faults in a package and list those that no test notices.
 
-The first run records which test functions cover which lines, in build/mutation/data. For each mutant only these tests
-run, nearest first, in a copy of the sources, until one fails; running out of time counts as noticed. A mutant whose
-tests pass, or do not end within the limit without a failure, survives.
+The first run records which test functions of the default tier cover which lines, in build/mutation/data. For each
+mutant only these tests run, nearest first, in a copy of the sources, until one fails; a test that exceeds 30 seconds
+fails. If none fails within the limit, the slow tests in the same files follow, within five times the limit. A mutant
+that no test fails on survives.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,7 +24,9 @@ from mutation.mutants import Mutant, draw
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "build" / "mutation" / "data"
-KILLED, SURVIVED, TIME_OUT = "killed", "survived", "no failure in time"
+KILLED, KILLED_BY_SLOW, SURVIVED = "killed by the default tier", "killed by the slow tier", "survived"
+# These tests run in other processes or read no results.
+NOT_RECORDED = ("architecture", "bare_metal", "browser", "docs", "fuzz")
 
 
 def main() -> int:
@@ -31,12 +35,11 @@ def main() -> int:
     parser.add_argument("package", nargs="+", help="folders or modules below src/ltinet, as in network or files.py")
     parser.add_argument("--count", type=int, default=40, help="mutants of each")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds of tests for one mutant")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of tests of the default tier for one mutant")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--tests", nargs="*", default=["tests/unit"], help="tests whose coverage is recorded")
     arguments = parser.parse_args()
     if not DATA.exists():
-        _record(arguments.tests)
+        _record()
     covering = _covering_tests()
     covered = {path: set(lines) for path, lines in covering.items()}
     for package in arguments.package:
@@ -45,16 +48,16 @@ def main() -> int:
         mutants = draw(paths, covered, count=arguments.count, seed=arguments.seed)
         with ThreadPoolExecutor(arguments.workers) as pool:
             outcomes = list(pool.map(lambda mutant: _judge(mutant, covering, arguments.limit), mutants))
-        killed = outcomes.count(KILLED)
-        print(f"{package}, seed {arguments.seed}: {len(mutants)} mutants, {killed} killed", flush=True)
+        counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in (KILLED, KILLED_BY_SLOW, SURVIVED))
+        print(f"{package}, seed {arguments.seed}: {len(mutants)} mutants, {counts}", flush=True)
         for mutant, outcome in zip(mutants, outcomes, strict=True):
-            if outcome != KILLED:
+            if outcome == SURVIVED:
                 print(f"  {outcome}: {str(mutant).removeprefix(str(ROOT) + '/')}", flush=True)
     return 0
 
 
-def _record(tests: list[str]) -> None:
-    """Run tests with coverage; every line gets the names of the test functions that execute it."""
+def _record() -> None:
+    """Run the default tier with coverage; every line gets the names of the test functions that execute it."""
     DATA.parent.mkdir(parents=True, exist_ok=True)
     settings = DATA.parent / "coveragerc"
     settings.write_text(
@@ -62,9 +65,8 @@ def _record(tests: list[str]) -> None:
         f"data_file = {DATA}\n", encoding="utf-8",
     )  # fmt: skip
     coverage = [sys.executable, "-m", "coverage"]
-    subprocess.run(  # noqa: S603
-        [*coverage, "run", f"--rcfile={settings}", "-m", "pytest", "-n", "auto", *tests], cwd=ROOT, check=False
-    )
+    tests = ["-m", "pytest", "-n", "auto", *(f"--ignore=tests/{folder}" for folder in NOT_RECORDED)]
+    subprocess.run([*coverage, "run", f"--rcfile={settings}", *tests], cwd=ROOT, check=False)  # noqa: S603
     subprocess.run([*coverage, "combine", f"--rcfile={settings}", "--quiet"], cwd=ROOT, check=True)  # noqa: S603
 
 
@@ -79,34 +81,50 @@ def _covering_tests() -> dict[Path, dict[int, list[str]]]:
 
 
 def _judge(mutant: Mutant, covering: dict[Path, dict[int, list[str]]], limit: float) -> str:
-    """Run the tests that cover the line of a mutant."""
+    """Run the tests that cover the line of a mutant, the default tier before the slow one."""
     tests = _selected(mutant, covering[mutant.path][mutant.line])
+    files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
         shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
         (source / mutant.path.relative_to(ROOT / "src")).write_text(mutant.source, encoding="utf-8")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(source),
-            "OPENBLAS_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        stop = time.monotonic() + limit
-        for first in range(0, len(tests), 8):  # a few at a time: the nearest usually notice
-            options = ["-x", "-p", "no:cacheprovider", "--timeout=30"]
-            command = [sys.executable, "-m", "pytest", *options, *tests[first : first + 8]]
-            left = stop - time.monotonic()
-            if left <= 0.0:
-                return TIME_OUT
-            try:
-                run = subprocess.run(  # noqa: S603
-                    command, cwd=ROOT, env=environment, capture_output=True, timeout=left, check=False
-                )
-            except subprocess.TimeoutExpired:
-                return TIME_OUT
-            if run.returncode not in (0, 5):
-                return KILLED
+        if _is_noticed(source, tests, limit=limit):
+            return KILLED
+        if _is_noticed(source, files, limit=5.0 * limit, options=["-m", "slow"]):
+            return KILLED_BY_SLOW
     return SURVIVED
+
+
+def _is_noticed(source: Path, tests: list[str], *, limit: float, options: Sequence[str] = ()) -> bool:
+    """Run tests on a copy of the sources, eight at a time, and return True if one fails within `limit` seconds."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(source),
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--timeout=30", *options]
+    stop = time.monotonic() + limit
+    for first in range(0, len(tests), 8):
+        left = stop - time.monotonic()
+        if left <= 0.0:
+            return False
+        try:
+            run = subprocess.run(  # noqa: S603
+                [*command, *tests[first : first + 8]],
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                timeout=left,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        if b"ERROR: not found" in run.stderr:
+            raise RuntimeError(f"tests have changed since their coverage was recorded: delete {DATA}")
+        if run.returncode not in (0, 5):  # 5: no test is selected
+            return True
+    return False
 
 
 def _selected(mutant: Mutant, contexts: list[str]) -> list[str]:
