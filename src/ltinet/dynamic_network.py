@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without
+from ltinet._util.other_names import missing_attribute
 from ltinet.analysis.characteristics import StepInfo
 from ltinet.analysis.frequency_response import apply_delays
 from ltinet.analysis.poles import Damping, damping_table
@@ -22,7 +23,7 @@ from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.error_bounds.output_bounds import Certificate
 from ltinet.errors import InvalidSystemError
 from ltinet.export import api
-from ltinet.export.api import to_control, to_scipy
+from ltinet.export.api import replace_delays, to_control, to_scipy
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
@@ -42,7 +43,6 @@ from ltinet.simulation.solution import Solution
 from ltinet.simulation.stepper import Stepper
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import Matrix
-from ltinet.systems.pade import approximate_delays
 from ltinet.systems.signal_names import UNNAMED, SignalNames, names_or_defaults
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
@@ -316,7 +316,8 @@ class DynamicNetwork:
         InvalidSystemError
             If the network has an operating point, or delays and `pade` is omitted.
         """
-        return to_scipy(self._without_delays("to_scipy", pade))
+        settings = self.signal_settings
+        return to_scipy(replace_delays(self._realized, settings, pade=pade, owner="net", call="to_scipy"))
 
     def to_control(self, *, pade: int | None = None) -> Any:
         """Convert the network to `control.StateSpace`; needs python-control.
@@ -338,21 +339,8 @@ class DynamicNetwork:
         MissingDependencyError
             If python-control is not installed.
         """
-        return to_control(self._without_delays("to_control", pade))
-
-    def _without_delays(self, call: str, pade: int | None) -> SystemMatrices:
         settings = self.signal_settings
-        if settings.has_operating_point:
-            raise InvalidSystemError(
-                f"{call} does not support the operating point of the network; remove it with "
-                f"net.with_signal_settings(u0=0, y0=0).{call}(), subtract u0 from inputs and add y0 to outputs"
-            )
-        if settings.has_delays and pade is None:
-            raise InvalidSystemError(
-                f"{call} does not support the delays of the network; approximate them with {call}(pade=4), or "
-                f"remove them: net.with_signal_settings(input_delay=0, output_delay=0).{call}()"
-            )
-        return approximate_delays(self._realized, settings, pade) if settings.has_delays else self._realized
+        return to_control(replace_delays(self._realized, settings, pade=pade, owner="net", call="to_control"))
 
     def to_torch(
         self, dt: float, *, hold: Hold | None = None, trainable: TrainableParts = True
@@ -783,6 +771,11 @@ class DynamicNetwork:
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "network", "blocks")
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name)
 
     def __repr__(self) -> str:
         text = repr(self.network).replace("Network(", "DynamicNetwork(", 1)

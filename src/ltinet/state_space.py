@@ -9,7 +9,7 @@ delegates to the package that implements it.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Complex
+from ltinet._util.other_names import missing_attribute
 from ltinet._util.text import format_rows
 from ltinet.analysis.characteristics import StepInfo, compute_bandwidth, step_info
 from ltinet.analysis.dc_gain import dc_gain
@@ -32,6 +33,7 @@ from ltinet.analysis.responses import (
 )
 from ltinet.analysis.sampling import SamplingMethod, to_continuous, to_discrete, validate_method
 from ltinet.analysis.zeros import invariant_zeros
+from ltinet.export.api import replace_delays, to_control, to_scipy
 from ltinet.network_builder import prepare_system
 from ltinet.plotting.plots import SystemPlots
 from ltinet.signals.sampled import Hold
@@ -44,6 +46,9 @@ from ltinet.systems.signal_names import NamesLike, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.sparse_descriptor import SparseDescriptor
 from ltinet.systems.system_matrices import Descriptor, SystemMatrices, require_continuous_time
+
+if TYPE_CHECKING:
+    import scipy.signal
 
 
 @final
@@ -701,12 +706,63 @@ class StateSpace:
         matrices = to_discrete(self.matrices, dt, method=validate_method(method))
         return StateSpace.of(matrices, settings=self.signal_settings)
 
+    def to_scipy(self, *, pade: int | None = None) -> "scipy.signal.StateSpace":
+        """Convert the system to `scipy.signal.StateSpace`.
+
+        Parameters
+        ----------
+        pade : int, optional
+            Order of the Padé approximants of delays, which SciPy does not support.
+
+        Returns
+        -------
+        scipy.signal.StateSpace
+            System with the same matrices and time step.
+
+        Raises
+        ------
+        InvalidSystemError
+            If the system has an operating point, or delays and `pade` is omitted.
+        """
+        return to_scipy(
+            replace_delays(self.matrices, self.signal_settings, pade=pade, owner="system", call="to_scipy")
+        )
+
+    def to_control(self, *, pade: int | None = None) -> Any:
+        """Convert the system to `control.StateSpace`; needs python-control.
+
+        Parameters
+        ----------
+        pade : int, optional
+            Order of the Padé approximants of delays, as for `to_scipy`.
+
+        Returns
+        -------
+        control.StateSpace
+            System with the same matrices, time step and names.
+
+        Raises
+        ------
+        InvalidSystemError
+            If the system has an operating point, or delays and `pade` is omitted.
+        MissingDependencyError
+            If python-control is not installed.
+        """
+        return to_control(
+            replace_delays(self.matrices, self.signal_settings, pade=pade, owner="system", call="to_control")
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         # Cached results are computed again after unpickling.
         return {"matrices": self.matrices, "signal_settings": self.signal_settings}
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "matrices", "of", "plot_frequencies")
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name)
 
     def __repr__(self) -> str:
         dt = "" if self.dt is None else f", dt={self.dt:g}"

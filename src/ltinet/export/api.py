@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ltinet.errors import MissingDependencyError
+from ltinet.errors import InvalidSystemError, MissingDependencyError
 from ltinet.export.fmu.description import Version
 from ltinet.export.manifest import Export, with_warnings
 from ltinet.export.step_model import ExportSettings, Precision, validate_settings
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.context import SimulationContext
+from ltinet.systems.pade import approximate_delays
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
@@ -23,11 +24,36 @@ if TYPE_CHECKING:
     import scipy.signal
 
 
+def replace_delays(
+    system: SystemMatrices, settings: SignalSettings, *, pade: int | None, owner: str, call: str
+) -> SystemMatrices:
+    """Return the system for libraries without delays and operating points: delays become Padé approximants.
+
+    Raises
+    ------
+    InvalidSystemError
+        If there is an operating point, or there are delays and `pade` is None; `owner` and `call` name the object and
+        the method in the message.
+    """
+    if settings.has_operating_point:
+        raise InvalidSystemError(
+            f"{call} does not support the operating point of the model; remove it with "
+            f"{owner}.with_signal_settings(u0=0, y0=0).{call}(), subtract u0 from inputs and add y0 to outputs"
+        )
+    if settings.has_delays and pade is None:
+        raise InvalidSystemError(
+            f"{call} does not support the delays of the model; approximate them with {call}(pade=4), or "
+            f"remove them: {owner}.with_signal_settings(input_delay=0, output_delay=0).{call}()"
+        )
+    return approximate_delays(system, settings, pade) if settings.has_delays else system
+
+
 def to_scipy(system: SystemMatrices) -> "scipy.signal.StateSpace":
     """Return the system as a `scipy.signal.StateSpace`, with writeable copies of the matrices."""
     import scipy.signal  # here, since it takes half of the time of `import ltinet`
 
-    return scipy.signal.StateSpace(*(np.array(matrix) for matrix in (system.A, system.B, system.C, system.D)))
+    matrices = (np.array(matrix) for matrix in (system.A, system.B, system.C, system.D))
+    return scipy.signal.StateSpace(*matrices, **({} if system.dt is None else {"dt": system.dt}))
 
 
 def to_control(system: SystemMatrices) -> Any:
@@ -45,7 +71,7 @@ def to_control(system: SystemMatrices) -> Any:
             'python-control is not installed; install it with pip install "ltinet[control]"'
         ) from error
     matrices = (system.A, system.B, system.C, system.D)
-    return control.StateSpace(*matrices, remove_useless_states=False, **system.names.by_kind)
+    return control.StateSpace(*matrices, system.dt or 0, remove_useless_states=False, **system.names.by_kind)
 
 
 # Methods of `DynamicNetwork`. Each imports its exporter when it is called.
