@@ -1,31 +1,40 @@
 """Interconnections by names: `interconnect` and `summing_junction`.
 
 Signals are written as in python-control: "plant.y1" is a signal of a system, "plant" all of its inputs or outputs, and
-"y1" the signals of that name in all systems; "-plant.y1" has the sign −1. ("plant", "y1", -2.0) is the same with a
-gain. A name without its index stands for all signals that have one: "plant.u" for u1, u2, … or u[0], u[1], ….
+"y1" the signals of that name in all systems together: as a destination each of them, as a source their sum.
+"-plant.y1" has the sign −1, ("plant", "y1", -2.0) a gain. A name without its index stands for all signals that have one,
+channel by channel: "plant.u" for u[0], u[1], … or, where signals have default names, u1, u2, …; "plant.u[1:3]" selects
+some of them, counted from 0.
 
-Without a list of connections every input is connected to the output of the same name.
+A specification is resolved to channels, each a vector of gains over all inputs or all outputs of all systems. Without a
+list of connections every input is connected to the outputs of the same name.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_first_names, sanitize, suggest_names
 from ltinet.errors import InvalidSystemError
 from ltinet.interconnection.algebra import as_operand
 from ltinet.interconnection.connection import connect
 from ltinet.interconnection.delays import Wiring
 from ltinet.state_space import StateSpace
+from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_names import Names, SignalNames
 
-Terms: TypeAlias = list[tuple[int, float]]
-"""Signals by their position among all signals of one kind, with a gain each."""
-
 _MAX_NAME_LENGTH = 200  # characters of a name, as for all names of signals
+
+
+class Channel(NamedTuple):
+    """A signal of an interconnection: its name, and a gain for every input or output of the systems."""
+
+    name: str
+    gains: Array
 
 
 def summing_junction(
@@ -63,7 +72,7 @@ def summing_junction(
     if isinstance(inputs, int | np.integer) and not isinstance(inputs, bool) and inputs >= 1:
         inputs = [f"u{number}" for number in range(1, int(inputs) + 1)]
     texts = _texts(inputs, "inputs")
-    names = _texts("y" if output is None else output, "output")
+    names = _texts("y" if output is None or output == 1 else output, "output")
     is_count = isinstance(dimension, int | np.integer) and not isinstance(dimension, bool)
     if not texts or len(names) != 1:
         raise InvalidSystemError(
@@ -132,28 +141,35 @@ def interconnect(
     array([[1.]])
     """
     parts = _Signals.of(systems)
-    K = np.zeros((len(parts.inputs), len(parts.outputs)))
+    n_inputs, n_outputs = len(parts.names("input")), len(parts.names("output"))
+    K = np.zeros((n_inputs, n_outputs))
     if connections is None:
-        for row, name in enumerate(parts.inputs):
-            K[row] += parts.same_name(name)
+        # Default names are numbers of signals, not names that could connect them.
+        named = parts.given_names("input"), parts.given_names("output")
+        for row, name in enumerate(named[0]):
+            K[row] = [float(name is not None and name == other) for other in named[1]]
     elif connections is not False:
-        for connection in _list(connections, "connections"):
+        entries = _list(connections, "connections")
+        for connection in [entries] if entries and all(isinstance(entry, str) for entry in entries) else entries:
             _add_connection(K, parts, connection)
-    E, input_names = _external_inputs(parts, inputs, inplist)
-    F, G, output_names = _external_outputs(parts, outputs, outlist)
-    ignored = {index for spec in _list(ignore_inputs, "ignore_inputs") for index, _ in parts.find(spec, "input")}
-    unused = [i for i in np.flatnonzero(~K.any(axis=1) & ~E.any(axis=1)).tolist() if i not in ignored]
-    if unused:
-        names = format_first_names([parts.full_name(i, "input") for i in unused])
+    drives = _external(parts, inputs, inplist, "inputs")
+    reads = _external(parts, outputs, outlist, "outputs")
+    E = np.array([channel.gains for channel in drives.channels]).reshape(-1, n_inputs).T
+    gains = np.array([channel.gains for channel in reads.channels]).reshape(-1, n_outputs + n_inputs)
+    F, G = gains[:, :n_outputs], gains[:, n_outputs:]
+    ignored = sum((channel.gains for spec in _list(ignore_inputs, "ignore_inputs") for channel in parts.find(spec, "input")),
+                  start=np.zeros(n_inputs))  # fmt: skip
+    unused = np.flatnonzero(~K.any(axis=1) & ~E.any(axis=1) & (ignored == 0.0))
+    if len(unused):
+        names = parts.full_names("input")
         raise InvalidSystemError(
-            f"no source is connected to {names}; connect them, name them in inputs, or keep them at zero with "
-            "ignore_inputs"
+            f"no source is connected to {format_first_names([names[index] for index in unused.tolist()])}; connect, name "
+            "in inputs, or keep at zero with ignore_inputs"
         )
     # Outputs that are inputs of systems, u = K y + E r, are sums of outputs and external inputs.
     wiring = Wiring(K, E, F + G @ K, G @ E)
-    return connect(
-        parts.systems, wiring, names=SignalNames(input_names, output_names, parts.state_names), labels=parts.labels
-    )
+    signal_names = SignalNames(drives.names, reads.names, parts.state_names)
+    return connect(parts.systems, wiring, names=signal_names, labels=parts.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,43 +200,34 @@ class _Signals:
                 raise InvalidSystemError(f"names of systems must be unique, got {sanitize(repr(label))} twice")
         return cls(labels, tuple(as_operand(system) for _, system in pairs))
 
-    @property
-    def inputs(self) -> list[str]:
-        """Names of all inputs, without those of their systems."""
-        return [name for system in self.systems for name in system.input_names]
+    def names(self, kind: str) -> list[str]:
+        """Return the names of all inputs or outputs, without those of their systems."""
+        return [name for system in self.systems for name in getattr(system, f"{kind}_names")]
 
-    @property
-    def outputs(self) -> list[str]:
-        """Names of all outputs."""
-        return [name for system in self.systems for name in system.output_names]
+    def given_names(self, kind: str) -> list[str | None]:
+        """Return the names of all inputs or outputs; None for default names."""
+        given: list[str | None] = []
+        for system in self.systems:
+            count = getattr(system, f"n_{kind}s")
+            given += getattr(system.matrices.names, f"{kind}s") or [None] * count
+        return given
+
+    def full_names(self, kind: str) -> list[str]:
+        """Return the names of all inputs or outputs with those of their systems: "plant.u1"."""
+        return [
+            f"{label}.{name}"
+            for label, system in zip(self.labels, self.systems, strict=True)
+            for name in getattr(system, f"{kind}_names")
+        ]
 
     @property
     def state_names(self) -> Names | None:
         """Names of all states, "plant.x1"; None if they would be too long."""
-        names = tuple(f"{label}.{name}" for label, system in self._items() for name in system.state_names)
+        names = tuple(self.full_names("state"))
         return None if any(len(name) > _MAX_NAME_LENGTH for name in names) else names
 
-    def _items(self) -> list[tuple[str, StateSpace]]:
-        return list(zip(self.labels, self.systems, strict=True))
-
-    def same_name(self, name: str) -> np.ndarray[Any, Any]:
-        """Return a row of K that connects the output of a name; raise InvalidSystemError if several have it."""
-        row = np.array([float(output == name) for output in self.outputs])
-        if row.sum() > 1:
-            sources = [self.full_name(index, "output") for index in np.flatnonzero(row).tolist()]
-            raise InvalidSystemError(
-                f"{format_count(len(sources), 'output')} are called {sanitize(repr(name))}: {format_first_names(sources)}; "
-                "rename them with system.with_names, or list the connections"
-            )
-        return row
-
-    def full_name(self, index: int, kind: str) -> str:
-        """Return "plant.u1" for a signal by its position."""
-        names = [f"{label}.{name}" for label, system in self._items() for name in getattr(system, f"{kind}_names")]
-        return names[index]
-
-    def find(self, spec: Any, kind: str) -> Terms:
-        """Return the signals of a specification; raise InvalidSystemError if there are none."""
+    def find(self, spec: Any, kind: str) -> list[Channel]:
+        """Return the channels of a specification; raise InvalidSystemError if there are none."""
         if isinstance(spec, tuple):
             return self._find_by_parts(spec, kind)
         if isinstance(spec, int | np.integer) and not isinstance(spec, bool):
@@ -231,19 +238,23 @@ class _Signals:
             )
         gain, text = (-1.0, spec[1:].strip()) if spec.startswith("-") else (1.0, spec.strip())
         if text in self.labels:
-            return self._signals(self.labels.index(text), None, kind, gain)
+            return self._channels(self.labels.index(text), None, kind, gain)
         label, point, name = text.partition(".")
         if point and label in self.labels:
-            return self._signals(self.labels.index(label), name, kind, gain)
-        everywhere = [self._matching(number, text, kind) for number in range(len(self.systems))]
-        terms = [(index, gain) for indices in everywhere for index in indices]
-        if not terms:
-            known = [*self.labels, *(self.inputs if kind == "input" else self.outputs)]
+            return self._channels(self.labels.index(label), name, kind, gain)
+        together: dict[str, Array] = {}
+        for number, system in enumerate(self.systems):
+            if getattr(system.matrices.names, f"{kind}s") is None and len(self.systems) > 1:
+                continue  # default names belong to one system
+            for channel in self._matching(number, text, kind):
+                together[channel.name] = together.get(channel.name, 0.0) + gain * channel.gains
+        if not together:
+            known = [*self.labels, *self.full_names(kind)]
             raise InvalidSystemError(f"there is no {kind} {sanitize(repr(text))}; {suggest_names(text, known)}")
-        return terms
+        return [Channel(name, gains) for name, gains in together.items()]
 
-    def _find_by_parts(self, spec: tuple[Any, ...], kind: str) -> Terms:
-        """Return the signals of (system,), (system, signal) or (system, signal, gain)."""
+    def _find_by_parts(self, spec: tuple[Any, ...], kind: str) -> list[Channel]:
+        """Return the channels of (system,), (system, signal) or (system, signal, gain)."""
         if not 1 <= len(spec) <= 3:
             raise InvalidSystemError(f"a signal is (system, signal, gain), got {sanitize(repr(spec))}")
         first, sign = spec[0], 1.0
@@ -255,48 +266,52 @@ class _Signals:
             number = int(first)
         else:
             raise InvalidSystemError(f"there is no system {sanitize(repr(first))}; {suggest_names(first, self.labels)}")
+        if len(spec) == 3 and (isinstance(spec[2], bool) or not isinstance(spec[2], int | float | np.number)):
+            raise InvalidSystemError(f"the gain of a signal must be a number, got {sanitize(repr(spec[2]))}")
         gain = sign * float(spec[2]) if len(spec) == 3 else sign
         signals = spec[1] if len(spec) > 1 else None
         if isinstance(signals, list):
-            return [term for signal in signals for term in self._signals(number, signal, kind, gain)]
-        return self._signals(number, signals, kind, gain)
+            return [channel for signal in signals for channel in self._channels(number, signal, kind, gain)]
+        return self._channels(number, signals, kind, gain)
 
-    def _signals(self, number: int, signal: Any, kind: str, gain: float) -> Terms:
+    def _channels(self, number: int, signal: Any, kind: str, gain: float) -> list[Channel]:
         """Return signals of one system, by name or index; all of them for None."""
-        names = getattr(self.systems[number], f"{kind}_names")
-        start = sum(len(getattr(system, f"{kind}_names")) for system in self.systems[:number])
+        count, label = getattr(self.systems[number], f"n_{kind}s"), self.labels[number]
         if signal is None:
-            return [(start + index, gain) for index in range(len(names))]
-        if isinstance(signal, int | np.integer) and not isinstance(signal, bool):
-            if not 0 <= signal < len(names):
-                raise InvalidSystemError(
-                    f"{self.labels[number]} has {format_count(len(names), kind)}; there is no {kind} {signal}"
-                )
-            return [(start + int(signal), gain)]
-        found = self._matching(number, str(signal), kind)
-        if not found:
-            raise InvalidSystemError(
-                f"{self.labels[number]} has no {kind} {sanitize(repr(signal))}; {suggest_names(signal, names)}"
-            )
-        return [(index, gain) for index in found]
+            found = [self._channel(number, index, kind) for index in range(count)]
+        elif isinstance(signal, int | np.integer) and not isinstance(signal, bool):
+            if not 0 <= signal < count:
+                raise InvalidSystemError(f"{label} has {format_count(count, kind)}; there is no {kind} {signal}")
+            found = [self._channel(number, int(signal), kind)]
+        else:
+            found = self._matching(number, str(signal), kind)
+        if not found and signal is not None:
+            names = getattr(self.systems[number], f"{kind}_names")
+            raise InvalidSystemError(f"{label} has no {kind} {sanitize(repr(signal))}; {suggest_names(signal, names)}")
+        return [Channel(channel.name, gain * channel.gains) for channel in found]
 
-    def _matching(self, number: int, text: str, kind: str) -> list[int]:
-        """Return the positions of the signals of one system that a name stands for."""
+    def _matching(self, number: int, text: str, kind: str) -> list[Channel]:
+        """Return the signals of one system that a name stands for."""
         names = getattr(self.systems[number], f"{kind}_names")
-        start = sum(len(getattr(system, f"{kind}_names")) for system in self.systems[:number])
         if text in names:
-            return [start + names.index(text)]
-        defaults = getattr(self.systems[number].matrices.names, f"{kind}s") is None
-        chosen = re.fullmatch(r"(.+)\[(\d*)(:?)(\d*)\]", text)
-        base = chosen[1] if chosen else text
-        indexed = [i for i, name in enumerate(names) if re.fullmatch(rf"{re.escape(base)}\[\d+\]", name)]
-        if not indexed and defaults and base == ("u" if kind == "input" else "y"):
-            indexed = list(range(len(names)))
-        if chosen and chosen[3]:
-            indexed = indexed[slice(*(int(part) if part else None for part in (chosen[2], chosen[4])))]
-        elif chosen:
-            indexed = [indexed[int(chosen[2])]] if chosen[2] and int(chosen[2]) < len(indexed) else []
-        return [start + index for index in indexed]
+            return [self._channel(number, names.index(text), kind)]
+        selected = re.fullmatch(r"(.+)\[(\d*)(:?)(\d*)\]", text)
+        base = selected[1] if selected else text
+        indices = [index for index, name in enumerate(names) if re.fullmatch(rf"{re.escape(base)}\[\d+\]", name)]
+        has_defaults = getattr(self.systems[number].matrices.names, f"{kind}s") is None
+        if not indices and has_defaults and base == ("u" if kind == "input" else "y"):
+            indices = list(range(len(names)))
+        if selected and selected[3]:
+            indices = indices[slice(*(int(part) if part else None for part in (selected[2], selected[4])))]
+        elif selected:
+            indices = indices[int(selected[2]) :][:1] if selected[2] else []
+        return [self._channel(number, index, kind) for index in indices]
+
+    def _channel(self, number: int, index: int, kind: str) -> Channel:
+        counts = [getattr(system, f"n_{kind}s") for system in self.systems]
+        gains = np.zeros(sum(counts))
+        gains[sum(counts[:number]) + index] = 1.0
+        return Channel(getattr(self.systems[number], f"{kind}_names")[index], gains)
 
 
 def _labelled(part: Any, number: int) -> tuple[Any, Any]:
@@ -308,7 +323,7 @@ def _labelled(part: Any, number: int) -> tuple[Any, Any]:
     return (name if isinstance(name, str) and name and "[" not in name and "." not in name else f"sys{number}"), part
 
 
-def _add_connection(K: np.ndarray[Any, Any], parts: _Signals, connection: Any) -> None:
+def _add_connection(K: Matrix, parts: _Signals, connection: Any) -> None:
     """Add one connection, [input, source, …], to the gains."""
     entries = _list(connection, "a connection")
     if len(entries) < 2:
@@ -318,121 +333,81 @@ def _add_connection(K: np.ndarray[Any, Any], parts: _Signals, connection: Any) -
     targets = parts.find(entries[0], "input")
     for entry in entries[1:]:
         sources = parts.find(entry, "output")
-        if len(sources) == 1:
-            sources = sources * len(targets)
-        if len(sources) != len(targets):
+        if len(sources) not in (1, len(targets)):
             raise InvalidSystemError(
                 f"{sanitize(repr(entries[0]))} stands for {format_count(len(targets), 'input')} and "
                 f"{sanitize(repr(entry))} for {format_count(len(sources), 'output')}; connect as many"
             )
-        for (row, one), (column, other) in zip(targets, sources, strict=True):
-            K[row, column] += one * other
+        for index, target in enumerate(targets):
+            K += np.outer(target.gains, sources[index if len(sources) > 1 else 0].gains)
 
 
-def _external_inputs(parts: _Signals, names: Any, targets: Any) -> tuple[np.ndarray[Any, Any], Names | None]:
-    """Return E, and the names of the external inputs."""
-    texts = _names(names, "inputs")
-    n_inputs = len(parts.inputs)
-    columns: list[np.ndarray[Any, Any]] = []
-    if targets is None:
-        columns = [_sum([parts.find(text, "input")], n_inputs) for text in texts or ()]
-        plain = None if texts is None else [text.removeprefix("-") for text in texts]
-        return _columns(columns, n_inputs), None if plain is None else tuple(plain)
-    for target in _list(targets, "inplist"):
-        if isinstance(target, list):
-            columns += _vector([parts.find(spec, "input") for spec in target], n_inputs)
-        else:
-            columns += [_sum([[term]], n_inputs) for term in parts.find(target, "input")]
-    return _columns(columns, n_inputs), _counted(texts, len(columns), "inputs")
+class _External(NamedTuple):
+    """External inputs or outputs: gains for all inputs, or for all outputs and then all inputs, and their names."""
+
+    channels: list[Channel]
+    names: Names | None
 
 
-def _external_outputs(
-    parts: _Signals, names: Any, sources: Any
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Names | None]:
-    """Return gains from outputs and from inputs of systems to the external outputs, and the names of these."""
-    texts = _names(names, "outputs")
-    n_outputs, n_inputs = len(parts.outputs), len(parts.inputs)
-    rows: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+def _external(parts: _Signals, names: Any, specs: Any, kind: str) -> _External:
+    """Return the inputs or outputs of the interconnection; `kind` is the name of the argument.
 
-    def terms_of(spec: Any) -> tuple[Terms, int]:
-        try:
-            return parts.find(spec, "output"), 0
-        except InvalidSystemError:
-            try:
-                return parts.find(spec, "input"), 1
-            except InvalidSystemError:
-                pass
-            raise
-
-    def row(terms: Terms, kind: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        both = np.zeros(n_outputs), np.zeros(n_inputs)
-        both[kind][:] = _sum([terms], len(both[kind]))
-        return both
-
-    entries = (texts or []) if sources is None else _list(sources, "outlist")
-    for source in entries:
-        if isinstance(source, list):
-            found = [terms_of(spec) for spec in source]
-            width = max(len(terms) for terms, _ in found)
-            for index in range(width):
-                total = np.zeros(n_outputs), np.zeros(n_inputs)
-                for terms, kind in found:
-                    position, gain = terms[index if len(terms) > 1 else 0]
-                    total[kind][position] += gain
-                rows.append(total)
-            continue
-        terms, kind = terms_of(source)
-        if sources is None:
-            if len(terms) > 1:
-                kinds = "input" if kind else "output"
-                # One name that several inputs share is one signal if they have the same source.
-                listed = format_first_names([parts.full_name(index, kinds) for index, _ in terms])
-                if not kind:
-                    raise InvalidSystemError(
-                        f"output {sanitize(repr(source))} stands for several signals: {listed}; name one of them, or list "
-                        "them in outlist"
-                    )
-                terms = terms[:1]
-            rows.append(row(terms, kind))
-        else:
-            rows += [row([term], kind) for term in terms]
-    F, G = (np.array([both[kind] for both in rows]).reshape(len(rows), size)
-            for kind, size in ((0, n_outputs), (1, n_inputs)))  # fmt: skip
-    if sources is None:
-        return F, G, None if texts is None else tuple(text.removeprefix("-") for text in texts)
-    return F, G, _counted(texts, len(rows), "outputs")
-
-
-def _sum(groups: Sequence[Terms], size: int) -> np.ndarray[Any, Any]:
-    vector = np.zeros(size)
-    for terms in groups:
-        for index, gain in terms:
-            vector[index] += gain
-    return vector
-
-
-def _vector(groups: Sequence[Terms], size: int) -> list[np.ndarray[Any, Any]]:
-    """Return one vector for each channel of signals that are driven together."""
-    width = max(len(terms) for terms in groups)
-    return [_sum([[terms[index if len(terms) > 1 else 0]] for terms in groups], size) for index in range(width)]
-
-
-def _columns(columns: Sequence[np.ndarray[Any, Any]], size: int) -> np.ndarray[Any, Any]:
-    return np.array(columns).reshape(len(columns), size).T
-
-
-def _counted(texts: list[str] | None, count: int, kind: str) -> Names | None:
-    if texts is None:
-        return None
-    if len(texts) != count:
+    Names alone stand for the signals of that name; with a list of signals they are only the names of these. A nested
+    list is the sum of its signals, channel by channel.
+    """
+    find = _find_input if kind == "inputs" else _find_output
+    if specs is None:
+        texts = None if names is None else _texts(names, kind)
+        groups = [find(parts, text) for text in texts or ()]
+        labels = [
+            label
+            for text, group in zip(texts or (), groups, strict=True)
+            for label in ([text.removeprefix("-")] if len(group) == 1 else [channel.name for channel in group])
+        ]
+        return _External([channel for group in groups for channel in group], None if texts is None else tuple(labels))
+    channels: list[Channel] = []
+    for spec in _list(specs, "inplist" if kind == "inputs" else "outlist"):
+        found = [find(parts, part) for part in spec] if isinstance(spec, list) else [find(parts, spec)]
+        width = max((len(group) for group in found), default=0)
+        if any(len(group) not in (1, width) for group in found):
+            raise InvalidSystemError(f"signals that are added must have as many channels: {sanitize(repr(spec))}")
+        for index in range(width):
+            summands = [group[index if len(group) > 1 else 0] for group in found]
+            gains = np.sum([channel.gains for channel in summands], axis=0)
+            channels.append(Channel(summands[0].name, gains))
+    count = names if isinstance(names, int) and not isinstance(names, bool) else None
+    texts = None if names is None or count is not None else _texts(names, kind)
+    given = count if texts is None else len(texts)
+    if given is not None and given != len(channels):
         raise InvalidSystemError(
-            f"{kind} has {format_count(len(texts), 'name')} for {format_count(count, 'signal')}; give one for each"
+            f"{kind} has {format_count(given, 'name')} for {format_count(len(channels), 'signal')}; give one for each"
         )
-    return tuple(texts)
+    return _External(channels, None if texts is None else tuple(texts))
 
 
-def _names(value: Any, kind: str) -> list[str] | None:
-    return None if value is None else _texts(value, kind)
+def _find_input(parts: _Signals, spec: Any) -> list[Channel]:
+    return parts.find(spec, "input")
+
+
+def _find_output(parts: _Signals, spec: Any) -> list[Channel]:
+    """Return channels over all outputs and then all inputs; an input is read where there is no such output."""
+    n_outputs, n_inputs = len(parts.names("output")), len(parts.names("input"))
+    try:
+        found = parts.find(spec, "output")
+        return [Channel(name, np.concatenate([gains, np.zeros(n_inputs)])) for name, gains in found]
+    except InvalidSystemError as error:
+        try:
+            found = parts.find(spec, "input")
+        except InvalidSystemError:
+            raise error from None
+    for channel in found:
+        at = np.flatnonzero(channel.gains)
+        if len(at) > 1:
+            names = [parts.full_names("input")[index] for index in at.tolist()]
+            raise InvalidSystemError(
+                f"{sanitize(repr(spec))} is an input of several systems: {format_first_names(names)}; name one of them"
+            )
+    return [Channel(name, np.concatenate([np.zeros(n_outputs), gains])) for name, gains in found]
 
 
 def _texts(value: Any, kind: str) -> list[str]:
