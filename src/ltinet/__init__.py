@@ -12,6 +12,7 @@ from ltinet.analysis.poles import Damping
 from ltinet.blockdiag.block_diagonalization import block_diagonalize
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.construction import construct
+from ltinet.constructors import pid, ss, tf, zpk
 from ltinet.conversion import as_state_space, eliminate_algebraic
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.error_bounds.output_bounds import Certificate
@@ -29,6 +30,10 @@ from ltinet.errors import (
 from ltinet.explorer.api import explore
 from ltinet.export.manifest import Export
 from ltinet.files import load, load_system, named_system, save_system
+from ltinet.interconnection.algebra import append, feedback, lft, parallel, series
+from ltinet.interconnection.delays import pade, pade_error
+from ltinet.interconnection.interconnect import interconnect, summing_junction
+from ltinet.interconnection.rational_functions import TransferFunction, ZerosPolesGain
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
@@ -123,22 +128,37 @@ __all__ = [
     "Table",
     "TradeoffCurve",
     "TradeoffPoint",
+    "TransferFunction",
+    "ZerosPolesGain",
+    "append",
     "as_state_space",
     "block_diagonalize",
     "condition_tradeoff",
     "construct",
     "eliminate_algebraic",
     "explore",
+    "feedback",
     "frequencies_for",
     "identify",
     "identify_frequency",
+    "interconnect",
+    "lft",
     "load",
     "load_system",
     "named_system",
+    "pade",
+    "pade_error",
+    "parallel",
+    "pid",
     "read_table",
     "reduce",
     "save_system",
+    "series",
+    "ss",
+    "summing_junction",
+    "tf",
     "tolerances_for",
+    "zpk",
 ]
 
 

@@ -24,6 +24,7 @@ from ltinet.error_bounds.output_bounds import Certificate
 from ltinet.errors import InvalidSystemError
 from ltinet.export import api
 from ltinet.export.api import replace_delays, to_control, to_scipy
+from ltinet.interconnection.operators import SystemOperators
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
@@ -66,7 +67,7 @@ def register_explorer(explore: Callable[..., Any]) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DynamicNetwork:
+class DynamicNetwork(SystemOperators):
     """Sparse continuous-time neural network: layers of first- and second-order neurons and a linear output layer.
 
     Networks are created by `construct`, `load`, `reduce(…).net` or `from_parameters`. Two networks are equal if

@@ -34,6 +34,7 @@ from ltinet.analysis.responses import (
 from ltinet.analysis.sampling import SamplingMethod, to_continuous, to_discrete, validate_method
 from ltinet.analysis.zeros import invariant_zeros
 from ltinet.export.api import replace_delays, to_control, to_scipy
+from ltinet.interconnection.operators import SystemOperators
 from ltinet.network_builder import prepare_system
 from ltinet.plotting.plots import SystemPlots
 from ltinet.signals.sampled import Hold
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, init=False, repr=False)
-class StateSpace:
+class StateSpace(SystemOperators):
     """Real linear time-invariant system x' = A x + B u (or x[k+1] = A x[k] + B u[k]), y = C x + D u.
 
     A is n×n, B n×m, C p×n and D p×m; each of n, m and p may be 0, and n = 0 is a static gain. The matrices are stored

@@ -2,9 +2,9 @@
 
 Systems of scipy.signal, python-control and pyMOR are recognized by their attributes; none of these libraries is
 imported. Polynomials num(s)/den(s) are realized in controller form, transfer matrices column by column (correct but not
-minimal), and zeros, poles and gain as a chain of second-order sections, because multiplying out the polynomials loses
-poles to rounding from about 20 of them on. Coefficients are taken unchanged: SciPy's `tf2ss` drops leading numerator
-coefficients below 1e-14 in absolute size, which is wrong for a system measured in small units.
+minimal; `ltinet.tf` is), and zeros, poles and gain as a chain of sections. Coefficients are taken unchanged: SciPy's
+`tf2ss` drops leading numerator coefficients below 1e-14 in absolute size, which is wrong for a system measured in small
+units.
 """
 
 from collections.abc import Sequence
@@ -12,97 +12,13 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import block_diag
 
-from ltinet._util.floating_point import rounding_tolerance
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSystemError
-from ltinet.systems.matrices import Matrix, MatrixLike, as_real_matrix, shape_of
+from ltinet.systems.matrices import as_real_matrix, shape_of
 from ltinet.systems.signal_names import names_from_labels
 from ltinet.systems.system_matrices import SystemMatrices, validate_time_step
-
-
-def realize_polynomials(num: MatrixLike, den: MatrixLike) -> SystemMatrices:
-    """Realize num(s)/den(s) in controller form, with one input and one output per row of `num`, highest power first.
-
-    Raises InvalidSystemError if the denominator is zero or of lower degree than a numerator.
-    """
-    numerators = as_real_matrix(num, "num", vector="row")
-    denominator = as_real_matrix(den, "den", vector="row")
-    if len(denominator) != 1:
-        raise InvalidSystemError(
-            f"den has shape {denominator.shape}; pass one polynomial, the highest power first, or, if these are "
-            "matrices A and B, all of (A, B, C)"
-        )
-    if not denominator.any():
-        raise InvalidSystemError("den is zero; pass a denominator with a coefficient other than 0")
-    a = np.trim_zeros(denominator[0], "f")
-    n = len(a) - 1
-    excess = max(numerators.shape[1] - len(a), 0)
-    if numerators[:, :excess].any():
-        degree = numerators.shape[1] - 1 - np.flatnonzero(numerators.any(axis=0))[0]
-        raise InvalidSystemError(
-            f"the transfer function is improper: num has degree {degree}, den only {n}, so the output "
-            "would need derivatives of the input; pass a proper one, for example with a fast pole added to den"
-        )
-    c = np.zeros((len(numerators), n + 1))
-    trimmed = numerators[:, excess:]
-    c[:, n + 1 - trimmed.shape[1] :] = trimmed
-    A, B = np.eye(n, k=-1), np.eye(n, 1)
-    with np.errstate(over="ignore", invalid="ignore"):  # SystemMatrices refuses overflows
-        c, a = c / a[0], a / a[0]
-        C, D = c[:, 1:] - c[:, :1] * a[1:], c[:, :1]
-    A[:1] = -a[1:]
-    return SystemMatrices(A, B, C, D)
-
-
-def realize_polynomial_matrix(
-    num: Sequence[Sequence[MatrixLike]], den: Sequence[Sequence[MatrixLike]]
-) -> SystemMatrices:
-    """Realize the transfer matrix with entries num[i][j]/den[i][j] from input j to output i, column by column.
-
-    A column whose entries share one denominator needs one set of states; others are realized entry by entry. Poles that
-    several entries or columns share appear once for each, so the realization is not minimal.
-    """
-    columns = [
-        _realize_column([row[j] for row in num], [row[j] for row in den], where=f"input {j}")
-        for j in range(len(num[0]))
-    ]
-    A, B = (block_diag(*(getattr(column, name) for column in columns)) for name in "AB")
-    C, D = (np.hstack([getattr(column, name) for column in columns]) for name in "CD")
-    return SystemMatrices(A, B, C, D)
-
-
-def realize_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], gain: float) -> SystemMatrices:
-    """Realize gain·Π(s − zeros)/Π(s − poles) with one input and one output as a chain of second-order sections.
-
-    Raises InvalidSystemError if there are more zeros than poles, or complex ones without their conjugates.
-    """
-    if len(zeros) > len(poles):
-        raise InvalidSystemError(
-            f"the transfer function is improper: {len(zeros)} zeros but {len(poles)} poles; pass at least as many poles"
-        )
-    denominators = _quadratic_factors(poles, "poles")
-    numerators = _quadratic_factors(zeros, "zeros")
-    numerators += [np.ones(1)] * (len(denominators) - len(numerators))
-    system = realize_polynomials([[gain]], [1.0])
-    for num, den in zip(numerators, denominators, strict=True):
-        system = series(system, realize_polynomials(num, den))
-    return system
-
-
-def _realize_column(nums: Sequence[MatrixLike], dens: Sequence[MatrixLike], where: str) -> SystemMatrices:
-    try:
-        entries = [realize_polynomials(num, den) for num, den in zip(nums, dens, strict=True)]
-    except InvalidSystemError as error:
-        raise InvalidSystemError(f"{where}: {error}") from None
-    first = entries[0]
-    B, D = (np.vstack([getattr(entry, name) for entry in entries]) for name in "BD")
-    if all(np.array_equal(entry.A, first.A) for entry in entries):  # one denominator, one set of states
-        return SystemMatrices(first.A, first.B, np.vstack([entry.C for entry in entries]), D)
-    A, C = (block_diag(*(getattr(entry, name) for entry in entries)) for name in "AC")
-    return SystemMatrices(A, B, C, D)
+from ltinet.systems.transfer_functions import realize_polynomial_matrix, realize_polynomials, realize_zpk
 
 
 def series(first: SystemMatrices, second: SystemMatrices) -> SystemMatrices:
@@ -110,25 +26,6 @@ def series(first: SystemMatrices, second: SystemMatrices) -> SystemMatrices:
     A = np.block([[first.A, np.zeros((first.n_states, second.n_states))], [second.B @ first.C, second.A]])
     B = np.vstack([first.B, second.B @ first.D])
     return SystemMatrices(A, B, np.hstack([second.D @ first.C, second.C]), second.D @ first.D)
-
-
-def _quadratic_factors(roots: NDArray[np.complex128], name: str) -> list[Matrix]:
-    """Return real quadratic factors of a polynomial with these roots; the last is linear if their number is odd."""
-    tolerance = rounding_tolerance(len(roots)) * np.abs(roots)
-    is_real = np.abs(roots.imag) <= tolerance
-    real = np.sort(roots[is_real].real)
-    upper, lower = roots[~is_real & (roots.imag > 0)], list(roots[~is_real & (roots.imag < 0)])
-    factors = []
-    for root in upper:
-        partner = min(lower, key=lambda other: abs(other - root.conjugate()), default=np.complex128(np.nan))
-        if not abs(partner - root.conjugate()) <= rounding_tolerance(len(roots)) * abs(root):
-            break
-        lower.remove(partner)
-        factors.append(np.array([1.0, -2.0 * root.real, abs(root) ** 2]))
-    if lower or len(factors) != len(upper):
-        raise InvalidSystemError(f"{name} has complex entries without their conjugates; pass both of each pair")
-    factors += [np.array([1.0, -(one + other), one * other]) for one, other in zip(real[::2], real[1::2], strict=False)]
-    return factors + ([np.array([1.0, -real[-1]])] if len(real) % 2 else [])
 
 
 _ACCEPTED_TYPES = (

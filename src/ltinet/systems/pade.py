@@ -23,6 +23,7 @@ from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
 _MAX_ORDER = 20  # of higher orders the coefficients are inaccurate in double precision
+_QUADRATURE_NODES, _QUADRATURE_PIECES = 20, 16  # of the phase error
 
 StateSpaceArrays = tuple[Matrix, Matrix, Matrix, Matrix]
 """Matrices A, B, C and D."""
@@ -43,20 +44,50 @@ def pade_delay(tau: float, order: int) -> StateSpaceArrays:
     return A / tau, B / tau, C, np.array([[sign]])
 
 
+def validate_order(order: Any) -> int:
+    """Return the order; raise InvalidSystemError if it is not an integer from 1 to 20."""
+    is_count = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
+    if not is_count or not 1 <= order <= _MAX_ORDER:
+        raise InvalidSystemError(f"pade must be an integer between 1 and {_MAX_ORDER}, got {sanitize(repr(order))}")
+    return int(order)
+
+
+def pade_phase_error(angle: Array, order: Any) -> Array:
+    """Return by how much the phase of the approximant differs from −ωτ, for angles ωτ; it is at least 0 and grows.
+
+    With σ = jx the approximant is p(−jx)/p(jx) = e^{−2j arg p(jx)}, so that the difference is x − 2 arg p(jx). Its
+    derivative is 1 − 2 Re(p′/p), which is positive: from the identity p(σ)p(−σ) − p′(σ)p(−σ) − p(σ)p′(−σ) = c²(−σ²)^N,
+
+        1 − 2 Re(p′/p) = c² x^{2N}/|p(jx)|²,    c the leading coefficient of p.
+
+    Monic polynomials have c = 1. The integral of this positive function from 0 to x, by Gauss–Legendre
+    quadrature, has no cancellation where the error is small.
+    """
+    N = validate_order(order)
+    p = np.array([math.factorial(2 * N - k) / (math.factorial(k) * math.factorial(N - k)) for k in range(N + 1)])
+    monic = (p / p[N])[::-1]
+    x = np.asarray(angle, dtype=np.float64)
+    nodes, weights = np.polynomial.legendre.leggauss(_QUADRATURE_NODES)
+    total = np.zeros(x.shape)
+    for piece in range(_QUADRATURE_PIECES):
+        points = x[..., None] * ((piece + 0.5 + 0.5 * nodes) / _QUADRATURE_PIECES)
+        ratio = points**N / np.abs(np.polyval(monic, 1j * points))
+        total += x / (2 * _QUADRATURE_PIECES) * (ratio * ratio) @ weights
+    return total
+
+
 def approximate_delays(system: SystemMatrices, settings: SignalSettings, order: Any) -> SystemMatrices:
     """Return the system in series with Padé approximants of its input and output delays.
 
     Raises InvalidSystemError if the order is not an integer from 1 to 20, or the system is in discrete time.
     """
-    is_count = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
-    if not is_count or not 1 <= order <= _MAX_ORDER:
-        raise InvalidSystemError(f"pade must be an integer between 1 and {_MAX_ORDER}, got {sanitize(repr(order))}")
+    order = validate_order(order)
     if system.dt is not None:
         raise InvalidSystemError(
             "Padé approximants require a system in continuous time; convert it with to_continuous()"
         )
-    before = _parallel(settings.array("input_delay", system.n_inputs), int(order))
-    after = _parallel(settings.array("output_delay", system.n_outputs), int(order))
+    before = _parallel(settings.array("input_delay", system.n_inputs), order)
+    after = _parallel(settings.array("output_delay", system.n_outputs), order)
     dense = SystemMatrices(system.A, system.B, system.C, system.D)
     return series(series(before, dense), after).with_names(system.names.without_states)
 

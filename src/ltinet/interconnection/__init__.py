@@ -1,0 +1,1 @@
+"""Connections of systems: operators, series, parallel, feedback, linear fractional transformations, named signals."""
