@@ -21,7 +21,6 @@ from ltinet.analysis.poles import Damping, damping_table
 from ltinet.analysis.responses import Channel, Times
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.error_bounds.output_bounds import Certificate
-from ltinet.errors import InvalidSystemError
 from ltinet.export import api
 from ltinet.export.api import replace_delays, to_control, to_scipy
 from ltinet.interconnection.operators import SystemOperators

@@ -725,9 +725,7 @@ class StateSpace(SystemOperators):
         InvalidSystemError
             If the system has an operating point, or delays and `pade` is omitted.
         """
-        return to_scipy(
-            replace_delays(self.matrices, self.signal_settings, pade=pade, owner="system", call="to_scipy")
-        )
+        return to_scipy(replace_delays(self.matrices, self.signal_settings, pade=pade, owner="system", call="to_scipy"))
 
     def to_control(self, *, pade: int | None = None) -> Any:
         """Convert the system to `control.StateSpace`; needs python-control.

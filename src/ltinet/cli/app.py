@@ -19,6 +19,7 @@ import typer
 import ltinet
 from ltinet._util.text import escape_control_characters
 from ltinet.cli.compare import compare
+from ltinet.cli.connect import connect
 from ltinet.cli.construct import construct
 from ltinet.cli.explore import explore
 from ltinet.cli.export import export
@@ -140,7 +141,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-for command in (info, response, identify, compare, reduce, construct, simulate, export, plot, explore, reproduce):
+for command in (
+    info,
+    response,
+    identify,
+    compare,
+    reduce,
+    connect,
+    construct,
+    simulate,
+    export,
+    plot,
+    explore,
+    reproduce,
+):
     app.command()(command)
 
 
