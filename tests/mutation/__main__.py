@@ -128,24 +128,19 @@ def _is_noticed(source: Path, tests: list[str], *, limit: float, options: Sequen
 
 
 def _selected(mutant: Mutant, contexts: list[str]) -> list[str]:
-    """Return the node ids of test functions, those named like the module or its package first, then by breadth."""
+    """Return the node ids of test functions, those in the folder or file named like the module or its package first.
+
+    A context is the name of a module, without folders, and that of a function in it.
+    """
+    files = {path.stem: path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")}
     near = {mutant.path.stem, mutant.path.parent.name}
-    ids = defaultdict(list)
+    ids = defaultdict(set)
     for context in contexts:
-        parts = context.split(".")
-        for length in range(len(parts) - 1, 0, -1):
-            path = Path("tests", *parts[1:length] if parts[0] == "tests" else parts[:length]).with_suffix(".py")
-            if (ROOT / path).is_file():
-                ids[str(path)].append("::".join([str(path), *parts[length:]]))
-                break
-    ordered = sorted(
-        ids,
-        key=lambda path: (
-            -len(near & {*Path(path).with_suffix("").parts[1:], Path(path).stem.removeprefix("test_")}),
-            path,
-        ),
-    )
-    return [node for path in ordered for node in sorted(set(ids[path]))]
+        module, *function = context.split(".")
+        path = files[module]
+        distance = -len(near & {*path.parts, path.stem.removeprefix("test_")})
+        ids[distance, str(path)].add("::".join([str(path), *function]))
+    return [test for key in sorted(ids) for test in sorted(ids[key])]
 
 
 if __name__ == "__main__":
