@@ -137,6 +137,8 @@ def _selected(mutant: Mutant, contexts: list[str]) -> list[str]:
     ids = defaultdict(set)
     for context in contexts:
         module, *function = context.split(".")
+        if module not in files:  # a library that runs test functions
+            continue
         path = files[module]
         distance = -len(near & {*path.parts, path.stem.removeprefix("test_")})
         ids[distance, str(path)].add("::".join([str(path), *function]))
