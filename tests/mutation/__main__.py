@@ -2,8 +2,8 @@
 
 The first run records which test functions of the default tier cover which lines, in build/mutation/data. For each
 mutant only these tests run, nearest first, in a copy of the sources, until one fails; a test that exceeds 30 seconds
-fails. If none fails within the limit, the slow tests in the same files follow, within five times the limit. A mutant
-that no test fails on survives.
+fails. With `--tier all`, the slow tests in the same files follow if none has failed within the limit. A mutant on which
+no test fails survives.
 """
 
 import argparse
@@ -35,7 +35,8 @@ def main() -> int:
     parser.add_argument("package", nargs="+", help="folders or modules below src/ltinet, as in network or files.py")
     parser.add_argument("--count", type=int, default=40, help="mutants of each")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds of tests of the default tier for one mutant")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of tests of a tier for one mutant")
+    parser.add_argument("--tier", choices=("default", "all"), default="default", help="all: slow tests for survivors")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     if not DATA.exists():
@@ -47,11 +48,11 @@ def main() -> int:
         paths = [root] if root.suffix else sorted(root.rglob("*.py"))
         mutants = draw(paths, covered, count=arguments.count, seed=arguments.seed)
         with ThreadPoolExecutor(arguments.workers) as pool:
-            outcomes = list(pool.map(lambda mutant: _judge(mutant, covering, arguments.limit), mutants))
+            outcomes = list(pool.map(lambda mutant: _judge(mutant, covering, arguments), mutants))
         counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in (KILLED, KILLED_BY_SLOW, SURVIVED))
         print(f"{package}, seed {arguments.seed}: {len(mutants)} mutants, {counts}", flush=True)
         for mutant, outcome in zip(mutants, outcomes, strict=True):
-            if outcome == SURVIVED:
+            if outcome != KILLED:
                 print(f"  {outcome}: {str(mutant).removeprefix(str(ROOT) + '/')}", flush=True)
     return 0
 
@@ -80,7 +81,7 @@ def _covering_tests() -> dict[Path, dict[int, list[str]]]:
     }
 
 
-def _judge(mutant: Mutant, covering: dict[Path, dict[int, list[str]]], limit: float) -> str:
+def _judge(mutant: Mutant, covering: dict[Path, dict[int, list[str]]], arguments: argparse.Namespace) -> str:
     """Run the tests that cover the line of a mutant, the default tier before the slow one."""
     tests = _selected(mutant, covering[mutant.path][mutant.line])
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
@@ -88,9 +89,9 @@ def _judge(mutant: Mutant, covering: dict[Path, dict[int, list[str]]], limit: fl
         source = Path(folder) / "src"
         shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
         (source / mutant.path.relative_to(ROOT / "src")).write_text(mutant.source, encoding="utf-8")
-        if _is_noticed(source, tests, limit=limit):
+        if _is_noticed(source, tests, limit=arguments.limit):
             return KILLED
-        if _is_noticed(source, files, limit=5.0 * limit, options=["-m", "slow"]):
+        if arguments.tier == "all" and _is_noticed(source, files, limit=arguments.limit, options=["-m", "slow"]):
             return KILLED_BY_SLOW
     return SURVIVED
 
