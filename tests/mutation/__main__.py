@@ -14,7 +14,8 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,6 +42,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if not DATA.exists():
         _record()
+    compile_dir(ROOT / "src", quiet=1)
     covering = _covering_tests()
     covered = {path: set(lines) for path, lines in covering.items()}
     for package in arguments.package:
@@ -83,7 +85,10 @@ def _covering_tests() -> dict[Path, dict[int, list[str]]]:
 
 def _judge(mutant: Mutant, covering: dict[Path, dict[int, list[str]]], arguments: argparse.Namespace) -> str:
     """Run the tests that cover the line of a mutant, the default tier before the slow one."""
-    tests = _selected(mutant, covering[mutant.path][mutant.line])
+    lines = covering[mutant.path]
+    # A line that runs on import is covered by the first test only, but all tests of the module depend on it.
+    contexts = {context for tests in lines.values() for context in tests} if mutant.on_import else lines[mutant.line]
+    tests = _selected(mutant, contexts)
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
@@ -127,7 +132,7 @@ def _is_noticed(source: Path, tests: list[str], *, limit: float, options: Sequen
     return False
 
 
-def _selected(mutant: Mutant, contexts: list[str]) -> list[str]:
+def _selected(mutant: Mutant, contexts: Iterable[str]) -> list[str]:
     """Return the node ids of test functions, those in the folder or file named like the module or its package first.
 
     A context is the name of a module, without folders, and that of a function in it.
