@@ -135,19 +135,30 @@ def _is_noticed(source: Path, tests: list[str], *, limit: float, options: Sequen
 def _selected(mutant: Mutant, contexts: Iterable[str]) -> list[str]:
     """Return the node ids of test functions, those in the folder or file named like the module or its package first.
 
-    A context is the name of a module, without folders, and that of a function in it.
+    A context is the name of a module, without folders, and that of a function in it. Where Hypothesis has run the line,
+    its own function is the context; then all of the nearest files with such tests are included.
     """
     files = {path.stem: path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")}
     near = {mutant.path.stem, mutant.path.parent.name}
     ids = defaultdict(set)
     for context in contexts:
         module, *function = context.split(".")
-        if module not in files:  # a library that runs test functions
-            continue
-        path = files[module]
-        distance = -len(near & {*path.parts, path.stem.removeprefix("test_")})
-        ids[distance, str(path)].add("::".join([str(path), *function]))
+        if module == "hypothesis":
+            generated = [
+                path
+                for path in files.values()
+                if near & {*path.parts} and "hypothesis" in (ROOT / path).read_text(encoding="utf-8")
+            ]
+            for path in generated:
+                ids[_distance(path, near), str(path)].add(str(path))
+        elif module in files:
+            path = files[module]
+            ids[_distance(path, near), str(path)].add("::".join([str(path), *function]))
     return [test for key in sorted(ids) for test in sorted(ids[key])]
+
+
+def _distance(path: Path, near: set[str]) -> int:
+    return -len(near & {*path.parts, path.stem.removeprefix("test_")})
 
 
 if __name__ == "__main__":
