@@ -55,7 +55,7 @@ class Separation:
 
         The basis is block triangular, and Gaussian elimination does not leave its blocks: zeros stay exact.
         """
-        inverse = np.linalg.inv(self.bases.basis)
+        inverse = np.asarray(np.linalg.inv(self.bases.basis), dtype=np.float64)
         if not np.isfinite(inverse).all():
             raise np.linalg.LinAlgError("the bases of two blocks are parallel")
         return inverse
