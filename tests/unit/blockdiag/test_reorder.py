@@ -110,6 +110,14 @@ def test_leading_subspace_is_invariant_to_rounding():
     np.testing.assert_allclose(np.diag(B), np.full(5, -1.0 - 1e-7), rtol=1e-12)
 
 
+def test_leading_subspace_beside_equal_eigenvalues_without_coupling():
+    # LAPACK alone would leave the vectors of equal eigenvalues where they are.
+    R = np.kron(np.eye(2), np.array([[-1.0, 300.0], [0.0, -2.0]]))
+    Q, B = leading_subspace(R, 2)
+    np.testing.assert_array_equal(Q[:2], np.zeros((2, 2)))
+    assert np.linalg.norm(R @ Q - Q @ B, 1) <= 30 * 4 * EPS * np.linalg.norm(R, 1)
+
+
 def test_leading_subspace_of_inseparable_pairs_is_refused_or_invariant():
     R = np.kron(jordan(2, 0.0), np.eye(2)) + np.kron(np.eye(2), pair(-1.0, 2.0))
     found = leading_subspace(R, 2)
