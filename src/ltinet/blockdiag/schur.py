@@ -109,6 +109,13 @@ class SchurForm:
         values.imag[self.sizes == 2] = np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
         return values
 
+    @cached_property
+    def all_eigenvalues(self) -> NDArray[np.complex128]:
+        """Eigenvalues of all states, conjugate pairs adjacent with the positive imaginary part first, `(n,)`."""
+        values = np.repeat(self.eigenvalues, self.sizes)
+        values[self.pairs + 1] = values[self.pairs].conj()
+        return values
+
     def neurons_between(self, bounds: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the number of diagonal blocks between consecutive bounds."""
         before = self.starts.searchsorted(bounds)
