@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from types import MappingProxyType
+from typing import cast
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -183,9 +184,9 @@ def _parse_clock(texts: Sequence[str], cells: Sequence[str]) -> Nanoseconds:
         raise
 
 
-def _fixed_zone(text: str) -> tzinfo | None:
+def _fixed_zone(text: str) -> tzinfo:
     """Return the zone of a suffix such as Z, UTC, +01 or +01:00."""
-    return datetime.fromisoformat(f"1970-01-01T00:00{text.upper().replace('UTC', 'Z')}").tzinfo
+    return cast("tzinfo", datetime.fromisoformat(f"1970-01-01T00:00{text.upper().replace('UTC', 'Z')}").tzinfo)
 
 
 def _offset(moment: datetime) -> int:
