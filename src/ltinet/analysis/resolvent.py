@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import EPS, Array, Complex
+from ltinet._util.floating_point import Array, Complex
 from ltinet.blockdiag.eigenmodes import (
     QuasiTriangularMatrix,
     columns_of_modes,
@@ -134,7 +134,7 @@ class SparseResolvent:
         """
         try:
             factors = self._factors(0.0 if self.system.dt is None else 1.0)
-            if factors.condition() * EPS * self.system.n_states >= 1.0:
+            if factors.is_singular:
                 raise SingularMatrixError
             return np.asarray(self._gain(factors), dtype=np.float64)
         except SingularMatrixError:

@@ -190,8 +190,7 @@ class Projection:
         return ReducedStates(A, B) if self.damping is None else DampedStates(A, B, self.damping)
 
 
-@dataclass(frozen=True, eq=False)
-class Combination:
+class Combination(NamedTuple):
     """Residual R(s) = Q (first + rest·y(s)) up to `off` in the Euclidean norm, at any frequency."""
 
     first: Array

@@ -27,10 +27,13 @@ from ltinet.reduction.supremum import frequency_grid
 from ltinet.systems.system_matrices import SystemMatrices
 
 _CHUNK = 1 << 20  # complex numbers held at a time, 16 MB
-_MAX_BANDS = 600  # of frequencies, each of which counts with its largest gain
-_OFF_AXIS = 4.0  # ratio of |Re λ| to the rounding of λ from which on the sign of Re λ is certain
-_MAX_CONDITION = 1e9  # limit on cond(V)/n of eigenvectors V; the resulting error is measured afterwards
-_NEGLIGIBLE_DISTANCE = 1e-7  # of the largest gain of a mode: up to here modal coordinates are accepted at once
+_MAX_BANDS = 600  # of frequencies, each of which counts with its largest gain: any number gives a bound
+# Ratio of |Re λ| to the bound on its rounding: 1 proves the sign, 4 keeps 1/(|Re λ| − bound) within 4/3.
+_OFF_AXIS = 4.0
+# Limit on cond(V)/n of eigenvectors V; speed only, since the resulting error is bounded afterwards.
+_MAX_CONDITION = 1e9
+# Of the largest gain of a mode: modal coordinates are taken without a comparison; speed only.
+_NEGLIGIBLE_DISTANCE = 1e-7
 
 
 class DistanceBound(NamedTuple):
