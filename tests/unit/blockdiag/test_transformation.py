@@ -93,7 +93,7 @@ def test_rotations_keep_entries_above_rounding():
     quarter = np.full((1, 2, 2), np.sqrt(0.5)) * [[1.0, 1.0], [-1.0, 1.0]]
     rotations = PlaneRotations(quarter, np.array([[0, 1]]))
     rotated = rotations.rotate_columns(np.array([[1.0, 1.0 - 10.0 * EPS], [1.0, 1.0 - 2.0 * EPS]]))
-    assert rotated[0, 0] == pytest.approx(10.0 * EPS * np.sqrt(0.5), rel=0.2)
+    assert rotated[0, 0] == pytest.approx(10.0 * EPS * np.sqrt(0.5), rel=0.2, abs=0.0)
     assert rotated[1, 0] == 0.0
 
 
