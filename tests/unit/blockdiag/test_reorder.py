@@ -126,6 +126,20 @@ def test_leading_subspace_of_inseparable_pairs_is_refused_or_invariant():
         assert np.linalg.norm(R @ Q - Q @ B, 1) <= 30 * 4 * EPS * np.linalg.norm(R, 1)
 
 
+def test_leading_subspace_keeps_pairs():
+    # Swaps turn pairs with a tiny imaginary part into two real eigenvalues now and then; such a result is refused.
+    rng = np.random.default_rng(0)
+    for omega in 10.0 ** rng.uniform(-17.0, -7.0, 40):
+        lopsided = np.array([[-1.0, 1.0], [-(omega**2), -1.0]])
+        R = block_diag([[-rng.uniform(0.5, 3.0)]], lopsided, lopsided)
+        R[0, 1:], R[1:3, 3:] = rng.standard_normal(4), rng.standard_normal((2, 2))
+        found = leading_subspace(R, 1)
+        if found is not None:
+            Q, B = found
+            assert np.flatnonzero(np.diagonal(B, -1)).tolist() == [0, 2]
+            assert np.linalg.norm(R @ Q - Q @ B, 1) <= 30 * 5 * EPS * np.linalg.norm(R, 1)
+
+
 def test_rotations_of_a_normal_matrix_stay_block_diagonal():
     Q = haar(10)
     schur = real_schur(Q)
