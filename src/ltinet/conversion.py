@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ltinet._util.floating_point import EPS
 from ltinet.second_order import SecondOrder
 from ltinet.state_space import StateSpace
 from ltinet.systems.converters import to_system_matrices
 from ltinet.systems.descriptor import RegularDescriptor, SingularMassError, solve_algebraic_rows, solve_algebraic_svd
 from ltinet.systems.signal_names import SignalNames
-from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU
+from ltinet.systems.sparse_lu import is_singular
 from ltinet.systems.system_matrices import SystemMatrices
 
 
@@ -85,7 +84,7 @@ def eliminate_algebraic(system: Any) -> StateSpace:
     """
     state_space = eliminate_zero_rows(system)
     pencil = state_space.sparse
-    if pencil is None or pencil.mass is None or pencil.is_large or not _is_singular(pencil.mass):
+    if pencil is None or pencil.mass is None or pencil.is_large or not is_singular(pencil.mass):
         return state_space
     return _eliminate_by_svd(state_space)
 
@@ -131,10 +130,3 @@ def _to_state_space(descriptor: RegularDescriptor, origin: StateSpace) -> StateS
         states = tuple(names.states[index] for index in descriptor.variables)
     matrices = matrices.with_names(SignalNames(names.inputs, names.outputs, states))
     return StateSpace.of(matrices, settings=origin.signal_settings)
-
-
-def _is_singular(E: Any) -> bool:
-    try:
-        return not SparseLU(E, has_symmetric_pattern=False).condition() * E.shape[0] * EPS < 1.0
-    except SingularMatrixError:
-        return True

@@ -451,12 +451,7 @@ class StateSpace(SystemOperators):
             If the system is in discrete time.
         """
         system = self._require_context("step_response()"), self.matrices
-
-        def run(times: Times) -> Solution:
-            return step_response(*system, times, input=input, output=output)
-
-        if not self.signal_settings.has_delays:
-            return run(t)
+        run = partial(step_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="step")
 
     def impulse_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
@@ -476,12 +471,7 @@ class StateSpace(SystemOperators):
             Response with the same shape as that of `step_response`.
         """
         system = self._require_context("impulse_response()"), self.matrices
-
-        def run(times: Times) -> Solution:
-            return impulse_response(*system, times, input=input, output=output)
-
-        if not self.signal_settings.has_delays:
-            return run(t)
+        run = partial(impulse_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="impulse")
 
     def initial_response(self, x0: ArrayLike, t: Times = None, *, output: Channel = None) -> Solution:
@@ -500,12 +490,7 @@ class StateSpace(SystemOperators):
             Response with `y` of shape (..., T, p).
         """
         system = self._require_context("initial_response(x0)"), self.matrices
-
-        def run(times: Times) -> Solution:
-            return initial_response(*system, x0, t=times, output=output)
-
-        if self.signal_settings.output_delay is None:
-            return run(t)
+        run = partial(initial_response, *system, x0, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, output=output, kind="initial", x0=x0)
 
     def step_info(

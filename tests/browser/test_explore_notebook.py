@@ -77,7 +77,7 @@ def test_a_widget_keeps_the_kernel_free(monkeypatch: pytest.MonkeyPatch) -> None
         widget, answers = create_widget(None), queue.SimpleQueue[Any]()
         monkeypatch.setattr(type(widget), "send", lambda _, told, buffers: answers.put((told, buffers)))
         widget._handle_custom_msg({"id": 1, "kind": "view", "query": {"system": "example:plate"}}, [])
-        while not backend.n_waiting:
+        while backend.process is None:
             time.sleep(0.01)
         widget._handle_custom_msg({"id": 2, "kind": "cancel", "query": {}}, [])
         found = {told["id"]: told["status"] for told, _ in (answers.get(timeout=60) for _ in range(2))}

@@ -2,8 +2,8 @@
 
 The first run records which test functions of the default tier cover which lines, in build/mutation/data. For each
 mutant only these tests run, nearest first, in a copy of the sources, until one fails; a test that exceeds 30 seconds
-fails. If none fails within the limit, the slow tests in the same files follow, within five times the limit. A mutant
-that no test fails on survives.
+fails. With `--tier all`, the slow tests in the same files follow if none has failed within the limit. A mutant on which
+no test fails survives.
 """
 
 import argparse
@@ -14,7 +14,8 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,11 +36,13 @@ def main() -> int:
     parser.add_argument("package", nargs="+", help="folders or modules below src/ltinet, as in network or files.py")
     parser.add_argument("--count", type=int, default=40, help="mutants of each")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds of tests of the default tier for one mutant")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of tests of a tier for one mutant")
+    parser.add_argument("--tier", choices=("default", "all"), default="default", help="all: slow tests for survivors")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     if not DATA.exists():
         _record()
+    compile_dir(ROOT / "src", quiet=1)
     covering = _covering_tests()
     covered = {path: set(lines) for path, lines in covering.items()}
     for package in arguments.package:
@@ -47,11 +50,11 @@ def main() -> int:
         paths = [root] if root.suffix else sorted(root.rglob("*.py"))
         mutants = draw(paths, covered, count=arguments.count, seed=arguments.seed)
         with ThreadPoolExecutor(arguments.workers) as pool:
-            outcomes = list(pool.map(lambda mutant: _judge(mutant, covering, arguments.limit), mutants))
+            outcomes = list(pool.map(lambda mutant: _judge(mutant, covering, arguments), mutants))
         counts = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in (KILLED, KILLED_BY_SLOW, SURVIVED))
         print(f"{package}, seed {arguments.seed}: {len(mutants)} mutants, {counts}", flush=True)
         for mutant, outcome in zip(mutants, outcomes, strict=True):
-            if outcome == SURVIVED:
+            if outcome != KILLED:
                 print(f"  {outcome}: {str(mutant).removeprefix(str(ROOT) + '/')}", flush=True)
     return 0
 
@@ -80,38 +83,40 @@ def _covering_tests() -> dict[Path, dict[int, list[str]]]:
     }
 
 
-def _judge(mutant: Mutant, covering: dict[Path, dict[int, list[str]]], limit: float) -> str:
+def _judge(mutant: Mutant, covering: dict[Path, dict[int, list[str]]], arguments: argparse.Namespace) -> str:
     """Run the tests that cover the line of a mutant, the default tier before the slow one."""
-    tests = _selected(mutant, covering[mutant.path][mutant.line])
+    lines = covering[mutant.path]
+    # A line that runs on import is covered by the first test only, but all tests of the module depend on it.
+    contexts = {context for tests in lines.values() for context in tests} if mutant.on_import else lines[mutant.line]
+    tests = _selected(mutant, contexts)
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "src", source)  # with compiled modules, which keep their time stamps
         (source / mutant.path.relative_to(ROOT / "src")).write_text(mutant.source, encoding="utf-8")
-        if _is_noticed(source, tests, limit=limit):
+        if _is_noticed(source, tests, limit=arguments.limit):
             return KILLED
-        if _is_noticed(source, files, limit=5.0 * limit, options=["-m", "slow"]):
+        if arguments.tier == "all" and _is_noticed(source, files, limit=arguments.limit, options=["-m", "slow"]):
             return KILLED_BY_SLOW
     return SURVIVED
 
 
 def _is_noticed(source: Path, tests: list[str], *, limit: float, options: Sequence[str] = ()) -> bool:
-    """Run tests on a copy of the sources, eight at a time, and return True if one fails within `limit` seconds."""
+    """Run tests on a copy of the sources, the nearest twelve first; return True if one fails within `limit` seconds."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(source),
         "OPENBLAS_NUM_THREADS": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--timeout=30", *options]
     stop = time.monotonic() + limit
-    for first in range(0, len(tests), 8):
+    for batch in filter(None, (tests[:12], tests[12:])):
         left = stop - time.monotonic()
         if left <= 0.0:
             return False
         try:
             run = subprocess.run(  # noqa: S603
-                [*command, *tests[first : first + 8]],
+                [*command, *batch],
                 cwd=ROOT,
                 env=environment,
                 capture_output=True,
@@ -127,25 +132,33 @@ def _is_noticed(source: Path, tests: list[str], *, limit: float, options: Sequen
     return False
 
 
-def _selected(mutant: Mutant, contexts: list[str]) -> list[str]:
-    """Return the node ids of test functions, those named like the module or its package first, then by breadth."""
+def _selected(mutant: Mutant, contexts: Iterable[str]) -> list[str]:
+    """Return the node ids of test functions, those in the folder or file named like the module or its package first.
+
+    A context is the name of a module, without folders, and that of a function in it. Where Hypothesis has run the line,
+    its own function is the context; then all of the nearest files with such tests are included.
+    """
+    files = {path.stem: path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")}
     near = {mutant.path.stem, mutant.path.parent.name}
-    ids = defaultdict(list)
+    ids = defaultdict(set)
     for context in contexts:
-        parts = context.split(".")
-        for length in range(len(parts) - 1, 0, -1):
-            path = Path("tests", *parts[1:length] if parts[0] == "tests" else parts[:length]).with_suffix(".py")
-            if (ROOT / path).is_file():
-                ids[str(path)].append("::".join([str(path), *parts[length:]]))
-                break
-    ordered = sorted(
-        ids,
-        key=lambda path: (
-            -len(near & {*Path(path).with_suffix("").parts[1:], Path(path).stem.removeprefix("test_")}),
-            path,
-        ),
-    )
-    return [node for path in ordered for node in sorted(set(ids[path]))]
+        module, *function = context.split(".")
+        if module == "hypothesis":
+            generated = [
+                path
+                for path in files.values()
+                if near & {*path.parts} and "hypothesis" in (ROOT / path).read_text(encoding="utf-8")
+            ]
+            for path in generated:
+                ids[_distance(path, near), str(path)].add(str(path))
+        elif module in files:
+            path = files[module]
+            ids[_distance(path, near), str(path)].add("::".join([str(path), *function]))
+    return [test for key in sorted(ids) for test in sorted(ids[key])]
+
+
+def _distance(path: Path, near: set[str]) -> int:
+    return -len(near & {*path.parts, path.stem.removeprefix("test_")})
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ KINDS = ("comparison", "sign", "constant", "branch", "deletion")
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: `source` is the text of the module with it."""
+    """One fault: `source` is the text of the module with it; `on_import` if the line is outside of functions."""
 
     path: Path
     line: int
@@ -28,6 +28,7 @@ class Mutant:
     before: str
     after: str
     source: str
+    on_import: bool
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line} {self.kind}: {self.before} → {self.after}"
@@ -53,7 +54,8 @@ def draw(paths: list[Path], covered: dict[Path, set[int]], *, count: int, seed: 
 
 def _mutant(path: Path, number: int) -> Mutant:
     text = path.read_text(encoding="utf-8")
-    kind, node, replacement = list(_sites(ast.parse(text)))[number]
+    tree = ast.parse(text)
+    kind, node, replacement = list(_sites(tree))[number]
     before, after = ast.get_source_segment(text, node) or "", ast.unparse(replacement)
     lines = text.encode().splitlines(keepends=True)  # columns of the syntax tree count bytes
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
@@ -63,7 +65,14 @@ def _mutant(path: Path, number: int) -> Mutant:
     elif isinstance(replacement, ast.If):  # a statement of several lines: indented like the first
         after = after.replace("\n", "\n" + " " * node.col_offset)
     source = b"".join([*lines[:first], head, after.encode(), tail, *lines[last + 1 :]]).decode()
-    return Mutant(path, node.lineno, kind, " ".join(before.split())[:80], " ".join(after.split())[:80], source)
+    bodies = [
+        range(own.body[0].lineno, (own.end_lineno or own.lineno) + 1)
+        for own in ast.walk(tree)
+        if isinstance(own, ast.FunctionDef)
+    ]
+    on_import = not any(node.lineno in body for body in bodies)
+    before, after = (" ".join(part.split())[:80] for part in (before, after))
+    return Mutant(path, node.lineno, kind, before, after, source, on_import)
 
 
 def _sites(tree: ast.Module) -> Iterator[tuple[str, ast.expr | ast.stmt, ast.expr | ast.stmt]]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import ltinet
 from ltinet.export.step_model import PRECISIONS, build_exported_model, validate_settings
-from ltinet.export.tapped_delay_line import build_tapped_model, tapped_rounding_bound
+from ltinet.export.tapped_delay_line import build_tapped_model, exported_rounding_bound
 
 Array = NDArray[np.float64]
 SHARES = {"double": 1e-9, "float": 1e-6}  # of the range of an output
@@ -49,7 +49,7 @@ class MovedRun:
         settings = validate_settings(self.dt, hold=self.hold, dtype=dtype, x0=self.x0, signals=self.net.signal_settings)
         tapped = build_tapped_model(build_exported_model(self.net._context, settings), settings)
         peak = np.abs(self.u - self.net.u0).max(axis=0, initial=0.0)
-        bound = tapped_rounding_bound(
+        bound = exported_rounding_bound(
             tapped, PRECISIONS[dtype], n_steps=float(len(self.u)), peak=peak, samples_at_once=samples_at_once
         )
         return SHARES[dtype] * span + bound.drift + sol.error_bound()

@@ -33,11 +33,7 @@ class PiecewisePolynomial:
 
 def clenshaw(series: Array, x: Array) -> Array:
     """Return Σ a_k T_k(x) of series `(..., degree + 1, components)` at x `(...)`."""
-    x = x[..., None]
-    later = latest = np.zeros(1)
-    for k in range(series.shape[-2] - 1, 0, -1):
-        later, latest = series[..., k, :] + 2.0 * x * later - latest, later
-    return np.asarray(series[..., 0, :] + x * later - latest)
+    return np.asarray(chebyshev.chebval(x[..., None], np.moveaxis(series, -2, 0), tensor=False))
 
 
 @cache

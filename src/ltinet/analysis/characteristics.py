@@ -170,26 +170,18 @@ def _run_until_settled(
 ) -> Solution:
     """Run a step response until it stays in its band, and until no later value could be its peak."""
     end = span.end
-    if not span.settles:
-        fading = modes.rates.real < 0.0
-        if span.returns:  # periodic in the end: a whole period after all other modes have faded
-            rest = modes.select(fading & ~modes.is_integrator)
-            reference = deviation_reference(final[:, None], modes.amplitudes.max(axis=0, initial=0.0))
-            end += settling_time_bound(rest, reference, share=_TAIL_CUTOFF)
-        return run(dense_times(modes, final[:, None], end))
-    for _ in range(_MAX_EXTENSIONS):
+    reference = deviation_reference(final[:, None], modes.amplitudes.max(axis=0, initial=0.0))
+    fading = modes if span.settles else modes.select((modes.rates.real < 0.0) & ~modes.is_integrator)
+    tail = settling_time_bound(fading, reference, share=_TAIL_CUTOFF)
+    if not span.settles:  # periodic in the end: a whole period after all other modes have faded
+        return run(dense_times(modes, final[:, None], end + tail if span.returns else end))
+    end = max(end, tail)
+    for _ in range(_MAX_EXTENSIONS):  # amplitudes of coupled modes are estimates
         step = run(dense_times(modes, final[:, None], end))
-        reference = deviation_reference(final, np.abs(step.y).max(axis=0))
-        late = step.y[step.t >= 0.7 * end]
-        if not bool((np.abs(late - final) <= 0.5 * band * reference).all()):
-            end *= 1.5
-            continue
-        beyond = (np.sign(final) * step.y).max(axis=0) - np.abs(final)
-        peak_may_follow = bool((beyond < 2.0 * np.abs(late - final).max(axis=0)).any())
-        needed = settling_time_bound(modes, reference[:, None], share=_TAIL_CUTOFF if peak_may_follow else 0.5 * band)
-        if needed <= end:
+        deviation = np.abs(step.y[step.t >= 0.7 * end] - final)
+        if (deviation <= 0.5 * band * deviation_reference(final, np.abs(step.y).max(axis=0))).all():
             break
-        end = needed
+        end *= 1.5
     return step
 
 

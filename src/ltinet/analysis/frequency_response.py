@@ -20,13 +20,8 @@ from scipy.linalg import lu_factor, lu_solve
 from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.double_double import two_product
 from ltinet._util.floating_point import EPS, Array, Complex
-from ltinet.analysis.resolvent import (
-    QuasiTriangularMatrix,
-    Resolvent,
-    SparseResolvent,
-    compute_resolvent,
-    real_matrix_product,
-)
+from ltinet.analysis.resolvent import Resolvent, SparseResolvent, compute_resolvent, real_matrix_product
+from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
 from ltinet.errors import InvalidSystemError
 from ltinet.systems.matrices import Matrix, as_real_matrix, shape_of
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
@@ -149,9 +144,8 @@ def transfer_function(resolvent: Resolvent, s: Complex) -> Complex:
 def _unrefined_response(resolvent: Resolvent, s: Complex) -> Complex:
     """Return H from the decomposition, (p, m, len(s)); the last axis allows long vector operations."""
     D, B, C = resolvent.system.D, resolvent.B, resolvent.C
-    triangle = resolvent.form.triangle
-    if triangle is not None:
-        return D[:, :, None] + _triangular_response(triangle, B.real, C.real, s)
+    if resolvent.triangle is not None:
+        return D[:, :, None] + _triangular_response(resolvent.triangle, B.real, C.real, s)
     gains = 1.0 / (s - resolvent.rates[:, None])
     n, (p, m) = len(B), D.shape
     if D.size <= _MAX_PRODUCT_PAIRS:
@@ -203,7 +197,7 @@ def _sample_indices(
     if len(usable) <= _N_SAMPLES:
         return usable
     even = usable[np.linspace(0, len(usable) - 1, _N_SAMPLES // 2).astype(np.intp)]
-    if resolvent.form.triangle is not None:
+    if resolvent.triangle is not None:
         return np.union1d(even, usable[sizes.reshape(-1, len(usable)).argmax(axis=1)[: _N_SAMPLES // 2]])
     peak = sizes.max(axis=-1)
     inverse_peak = np.divide(1.0, peak, out=np.zeros_like(peak), where=peak > 0.0)
@@ -230,13 +224,13 @@ class _Refinement:
         """Return δH at some points, (p, m, len(s))."""
         resolvent = self.resolvent
         n, m = self.B.shape
-        X = resolvent.form.states_of(resolvent.solve(s, resolvent.B[:, :, None]).reshape(n, -1))
+        X = resolvent.from_modes(resolvent.solve(s, resolvent.B[:, :, None]).reshape(n, -1))
         EX = X if self.E is None else _matrix_product(self.E, X)
         R = self.B[:, :, None] - s * EX.reshape(n, m, -1) + _matrix_product(self.A, X).reshape(n, m, -1)
         residual: Complex = np.asarray(R).reshape(n, -1)
         if self.factors is not None:
             residual = lu_solve(self.factors, residual)
-        change = resolvent.solve(s, resolvent.form.to_modes(residual).reshape(n, m, -1))
+        change = resolvent.solve(s, resolvent.to_modes(residual).reshape(n, m, -1))
         return np.asarray((resolvent.C @ change.reshape(n, -1)).reshape(-1, m, len(s)))
 
 

@@ -165,7 +165,7 @@ def impulse_response(
 
 
 def initial_response(
-    prepared: SimulationContext, system: SystemMatrices, x0: ArrayLike, *, t: ArrayLike | None, output: Any
+    prepared: SimulationContext, system: SystemMatrices, x0: ArrayLike, t: ArrayLike | None, *, output: Any
 ) -> Solution:
     """Return the outputs from the state x0 at t = 0 without input; x0 may be a batch `(..., n)`."""
     i = resolve_index(output, system.output_names, "output")
@@ -305,9 +305,9 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     Parameters
     ----------
     run : callable
-        The response of the core at given times, or at times of its own choice for None.
-    prepared, system, settings : PreparedNetwork, SystemMatrices, SignalSettings
-        The model.
+        Response of the core at given times, or at times that suit it for None.
+    prepared, system, settings : SimulationContext, SystemMatrices, SignalSettings
+        Model; without delays the response is that of the core.
     t : array_like or None
         Times; those of the core, longer by the longest delay, if left out.
     input, output : int, str or None
@@ -321,6 +321,8 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     -------
     Solution
     """
+    if not settings.has_delays or (kind == "initial" and settings.output_delay is None):
+        return run(t)
     i, j = resolve_index(output, system.output_names, "output"), None
     outputs = settings.array("output_delay", system.n_outputs)[_chosen(i)]
     delays, state_delays = outputs, None

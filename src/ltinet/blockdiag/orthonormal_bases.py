@@ -1,37 +1,22 @@
-"""Orthonormal bases of the invariant subspaces of all blocks, and the inverse of the matrix that they form.
+"""Orthonormal bases of the invariant subspaces of all blocks.
 
 Orthonormal columns within each block give a condition number within a factor √L of the best for L blocks (Demmel 1983).
 Each block column X_l = Q_l S_l is replaced by Q_l, its diagonal block Λ_l by S_l Λ_l S_l⁻¹. A pair a ± iω stands as
 [[a, b], [c, a]] with b ≥ |c| and bc = −ω². Where columns are too large or too nearly parallel to be orthonormalized
 accurately, the subspace is recomputed by orthogonal swaps.
-
-The inverse uses that the basis is block triangular: with orthogonal W inside the blocks, basis · W = U is upper
-triangular and basis⁻¹ = W U⁻¹, at n³/3 flops.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack, rq
+from scipy.linalg import lapack
 
 from ltinet._util.floating_point import EPS, summation_tolerance
 from ltinet.blockdiag.decoupling import Decoupling, decouple, decouple_neurons
 from ltinet.blockdiag.schur import SchurForm, leading_subspace
 from ltinet.systems.matrices import Matrix
-
-# Numbers per chunk of rows, 120 kB: temporary copies that outgrow the cache cost more than the work itself, and above
-# 128 kB the allocator of glibc requests new pages from the system each time.
-_CHUNK_SIZE = 15_000
-
-
-def row_chunks(count: int, width: int) -> Iterator[slice]:
-    """Return slices that cover `count` rows of `width` numbers, each small enough for temporary copies of its rows."""
-    rows = max(1, _CHUNK_SIZE // max(width, 1))
-    return (slice(start, start + rows) for start in range(0, count, rows))
-
 
 # Columns of a block of several neurons, or of a nearly real pair, have errors of eps times their size, which remain
 # when they are orthonormalized. Where the size, or the condition number of the columns of a pair, exceeds this, the
@@ -66,8 +51,8 @@ def orthonormalize(decoupled: Decoupling, schur: SchurForm, bounds: NDArray[np.i
         basis[real] = rows[real] / np.sqrt(_row_dots(rows[real], rows[real]))[:, None]
         blocks[real, real] = diagonal[real, real]
     pair = first[is_single_neuron & (sizes == 2)]
-    for chunk in row_chunks(len(pair), len(rows)):
-        _single_pairs(rows, diagonal, pair[chunk], basis=basis, blocks=blocks)
+    if len(pair):
+        _single_pairs(rows, diagonal, pair, basis=basis, blocks=blocks)
     is_nearly_real = np.zeros(len(first), dtype=bool)
     is_nearly_real[is_single_neuron & (sizes == 2)] = (
         -blocks[pair + 1, pair] * _GROWTH_LIMIT**2 < blocks[pair, pair + 1]
@@ -202,49 +187,3 @@ def _couples_equal_eigenvalues(X: Matrix, schur: SchurForm, bounds: NDArray[np.i
     first, last = schur.starts[:-1], schur.starts[1:] - 1
     entries = (X[rows[others], columns[neurons]] for rows in (first, last) for columns in (first, last))
     return any(values.any() for values in entries)
-
-
-def invert_bases(bases: BlockBases) -> Matrix:
-    """Return basis⁻¹ = W U⁻¹, where the orthogonal W makes basis · W = U upper triangular, block by block.
-
-    Cost n³/3 flops, a sixth of a general inverse. Raises LinAlgError where columns are parallel.
-    """
-    if len(bases.basis) == 0:
-        return bases.basis
-    first, sizes = bases.bounds[:-1], bases.bounds[1:] - bases.bounds[:-1]
-    columns = np.array(bases.basis.T, order="C")  # one column per row: faster to gather
-    at = first[sizes == 2]
-    sine, cosine = columns[at, at + 1], columns[at + 1, at + 1]
-    length = np.hypot(sine, cosine)
-    if not length.all():
-        raise np.linalg.LinAlgError("the bases of two blocks are parallel")
-    sine, cosine = (sine / length)[:, None], (cosine / length)[:, None]
-    _rotate_rows(columns, at, cosine, -sine)
-    columns[at, at + 1] = 0.0
-    wide = [slice(start, start + size) for start, size in zip(first, sizes, strict=True) if size > 2]
-    rotations = [_triangularize(columns, block) for block in wide]
-    # Inverted is Uᵀ: `trtri` makes X L − I small, and for T⁻¹ the residual U X − I should be small.
-    transposed, info = lapack.dtrtri(columns, lower=1)
-    if info != 0 or not np.isfinite(transposed).all():
-        raise np.linalg.LinAlgError("the bases of two blocks are parallel")
-    rows = np.asarray(transposed.T)
-    _rotate_rows(rows, at, cosine, sine)
-    for block, rotation in zip(wide, rotations, strict=True):
-        rows[block] = rotation @ rows[block]
-    return rows
-
-
-def _rotate_rows(rows: Matrix, at: NDArray[np.intp], cosine: Matrix, sine: Matrix) -> None:
-    """Replace the rows p at `at` and q below by cosine·p + sine·q and cosine·q − sine·p."""
-    for chunk in row_chunks(len(at), len(rows)):
-        p, q = rows[at[chunk]], rows[at[chunk] + 1]
-        rows[at[chunk]] = cosine[chunk] * p + sine[chunk] * q
-        rows[at[chunk] + 1] = cosine[chunk] * q - sine[chunk] * p
-
-
-def _triangularize(columns: Matrix, block: slice) -> Matrix:
-    """Rotate the columns of a block, given as rows, until its square part is triangular; return the rotation."""
-    triangle, Q = rq(columns[block, block].T, check_finite=False)
-    columns[block, : block.start] = Q @ columns[block, : block.start]
-    columns[block, block] = triangle.T
-    return np.asarray(Q.T)

@@ -11,7 +11,6 @@ merging, and gives the log-volume after each merge without a determinant.
 This search depends on one limit, and may find more connections for a larger one; `frontier` treats all limits together.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 from ltinet._util.floating_point import EPS
 from ltinet.blockdiag.conditioning import (
-    GRAM_LIMIT,
     Atoms,
     Group,
     Partition,
@@ -31,8 +29,7 @@ from ltinet.blockdiag.conditioning import (
     separation_bounds,
     whiten,
 )
-from ltinet.blockdiag.decoupling import invariant_subspace
-from ltinet.blockdiag.schur import OrderedSchur, SchurForm, graph_components, reorder
+from ltinet.blockdiag.schur import SchurForm, graph_components
 from ltinet.blockdiag.separation import Separation, merge_kernel, separate, separate_neurons
 from ltinet.errors import PartitionError
 from ltinet.systems.matrices import Matrix
@@ -344,10 +341,8 @@ def partition_by_condition(
     max_condition = min(max_condition, 1.0 / EPS)
     separation = separate_neurons(schur)
     tradeoff: dict[int, float] = {}
-    is_uncertain = False
     while separation.n_blocks > 1 and not separation.is_within(max_condition):
         tradeoff[separation.n_blocks] = separation.condition
-        is_uncertain |= separation.condition > GRAM_LIMIT
         atoms = separation.atoms
         # At least half of the possible connections in a block are nonzero; empirical.
         if fewer_than is not None and atoms.connections(inseparable_groups(atoms, max_condition)) > 2 * fewer_than:
@@ -361,8 +356,6 @@ def partition_by_condition(
         if len(partition) == separation.n_blocks:  # the limit holds for the angles but not for the bases
             partition = next(agglomerate(atoms, power=0.0)).partition
         separation = separation.merged(partition)
-    if is_uncertain:
-        separation = _split_further(separation, max_condition)
     with_kernel = merge_kernel(separation)
     is_better = with_kernel is not separation and with_kernel.is_within(max_condition)
     return with_kernel if is_better else separation, tradeoff
@@ -372,71 +365,3 @@ def inseparable_groups(atoms: Atoms, max_condition: float) -> Partition:
     """Return groups of atoms that share a block in every partition with cond(T) ≤ max_condition."""
     groups = graph_components(pairwise_condition_bounds(atoms) > max_condition)
     return tuple(tuple(group.tolist()) for group in groups)
-
-
-def _split_further(separation: Separation, max_condition: float) -> Separation:
-    """Move single neurons out of blocks again, tested first inside their block and then on the whole T.
-
-    Needed where the search used bases that are known to few digits. The number of trials falls with n.
-    """
-    failed: set[complex] = set()
-    bonds = _binding_strengths(separation)
-    for _ in range(8 + 4000 // len(separation.schur.R)):
-        neuron = int(np.argmin(bonds))
-        if bonds[neuron] == np.inf:
-            break
-        trial = _try_removal(separation, neuron, max_condition)
-        if trial is None:
-            failed.add(complex(separation.schur.eigenvalues[neuron]))
-        else:
-            separation, bonds = trial, _binding_strengths(trial)
-        bonds[[complex(value) in failed for value in separation.schur.eigenvalues]] = np.inf
-    return separation
-
-
-def _try_removal(separation: Separation, neuron: int, max_condition: float) -> Separation | None:
-    """Return the separation with one neuron moved out of its block, or None if cond(T) exceeds the limit then."""
-    groups = np.repeat(np.arange(separation.n_blocks), separation.neurons)
-    at = slice(*separation.bases.bounds[groups[neuron] :][:2])
-    inside = groups == groups[neuron]
-    groups[neuron] = separation.n_blocks
-    block = SchurForm(separation.bases.blocks[at, at], np.eye(at.stop - at.start))
-    ordered = OrderedSchur(block, block.starts) if len(block.sizes) == 2 else reorder(block, groups[inside])
-    if _condition_of_two(ordered) > max_condition:  # cond(T) is at least that of the part
-        return None
-    trial = separate(separation.schur, groups)
-    return trial if trial.n_blocks > separation.n_blocks and trial.is_within(max_condition) else None
-
-
-def _condition_of_two(ordered: OrderedSchur) -> float:
-    """Return cond₂ of orthonormal bases for two groups of neurons; 1 if LAPACK merged the groups.
-
-    With [Y; s·I] the second invariant subspace, the tangent of its angle with the complement of the first is y = ‖Y‖/s,
-    and the condition number y + √(1 + y²).
-    """
-    if len(ordered.bounds) == 2:
-        return 1.0
-    start, stop = ordered.bounds[1:].tolist()
-    columns = invariant_subspace(ordered.schur.R, start, stop)
-    Y, s = columns[:start], float(columns[start, 0])
-    tangent = float(np.linalg.norm(Y, 2)) / s if s > 0.0 else np.inf
-    return tangent + math.hypot(1.0, tangent)
-
-
-def _binding_strengths(separation: Separation) -> NDArray[np.float64]:
-    """Return Σ log(1 + coupling²/distance²) over the other neurons of the block for each neuron; infinite if alone."""
-    values, bonds = separation.schur.eigenvalues, np.full(len(separation.schur.sizes), np.inf)
-    for block in np.flatnonzero(separation.neurons > 1).tolist():
-        start, stop = separation.bases.bounds[block : block + 2].tolist()
-        first = int(separation.first_neuron[block])
-        neurons = slice(first, first + int(separation.neurons[block]))
-        block_values, starts = values[neurons], separation.schur.starts[neurons] - start
-        magnitude = np.abs(separation.bases.blocks[start:stop, start:stop])
-        coupling = np.maximum.reduceat(np.maximum.reduceat(magnitude, starts, axis=0), starts, axis=1)
-        distance = np.abs(block_values[:, None] - block_values[None, :]) + EPS * magnitude.max()
-        strongest = np.maximum(coupling, coupling.T)
-        # In a block of zeros all distances and couplings are zero.
-        ties = np.log1p(np.divide(strongest, distance, out=np.zeros_like(distance), where=distance > 0.0) ** 2)
-        np.fill_diagonal(ties, 0.0)
-        bonds[neurons] = ties.sum(axis=1)
-    return bonds

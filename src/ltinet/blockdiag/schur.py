@@ -109,6 +109,13 @@ class SchurForm:
         values.imag[self.sizes == 2] = np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
         return values
 
+    @cached_property
+    def all_eigenvalues(self) -> NDArray[np.complex128]:
+        """Eigenvalues of all states, conjugate pairs adjacent with the positive imaginary part first, `(n,)`."""
+        values = np.repeat(self.eigenvalues, self.sizes)
+        values[self.pairs + 1] = values[self.pairs].conj()
+        return values
+
     def neurons_between(self, bounds: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the number of diagonal blocks between consecutive bounds."""
         before = self.starts.searchsorted(bounds)
@@ -206,6 +213,12 @@ def reorder(schur: SchurForm, groups: NDArray[np.intp]) -> OrderedSchur:
     one neuron hardly move. Where LAPACK refuses a swap because two eigenvalues are too close, blocks of one group keep
     their order, and two groups are merged. Cost O(n) per swap.
     """
+    _, appearance, index = np.unique(groups, return_index=True, return_inverse=True)
+    return _sort_blocks(schur, np.argsort(np.argsort(appearance))[index])
+
+
+def _sort_blocks(schur: SchurForm, groups: NDArray[np.intp]) -> OrderedSchur:
+    """Sort the diagonal blocks by the numbers of their groups; see `reorder`."""
     R, Z = np.array(schur.R, order="F"), np.array(schur.Z, order="F")
     neurons = _neurons(schur, groups)
     noise = EPS * float(np.linalg.norm(R))
@@ -219,13 +232,13 @@ def reorder(schur: SchurForm, groups: NDArray[np.intp]) -> OrderedSchur:
                 if above.group == below.group:
                     break
                 merged = [above.group if neuron.group == below.group else neuron.group for neuron in neurons]
-                return reorder(SchurForm(R, Z), np.array(merged))
+                return _sort_blocks(SchurForm(R, Z), np.array(merged))
             neurons[at - 1], neurons[at] = below, above
             at -= 1
             if _has_split(R, start, sizes=(below.size, above.size)):
                 # A pair became two real eigenvalues, which are two neurons of the same group from now on.
                 group_of_state = np.repeat([neuron.group for neuron in neurons], [neuron.size for neuron in neurons])
-                return reorder(SchurForm(R, Z), group_of_state[SchurForm(R, Z).starts[:-1]])
+                return _sort_blocks(SchurForm(R, Z), group_of_state[SchurForm(R, Z).starts[:-1]])
     ends = np.cumsum([neuron.size for neuron in neurons])
     changes = np.flatnonzero(np.diff([neuron.group for neuron in neurons]))
     return OrderedSchur(SchurForm(R, Z), np.concatenate([[0], ends[changes], ends[-1:]]).astype(np.intp))
@@ -237,44 +250,20 @@ def leading_subspace(R: Matrix, start: int) -> tuple[Matrix, Matrix] | None:
     The result is an orthonormal basis Q and the quasi-triangular block B with R Q = Q B, accurate to rounding however
     close the other eigenvalues are; None where LAPACK refuses a swap. Cost O(n) per swap.
     """
-    schur = SchurForm(np.array(R, order="F"), np.eye(len(R), order="F"))
-    sizes = schur.sizes.tolist()
-    n_before = int(schur.starts.searchsorted(start))
-    noise = EPS * float(np.linalg.norm(R))
-    for last in range(n_before, len(sizes)):
-        if not _move_up(schur, last, sizes=sizes, by=n_before, noise=noise):
-            return None
-        sizes.insert(last - n_before, sizes.pop(last))
-    moved = SchurForm(schur.R, schur.Z)
-    if moved.sizes.tolist() != sizes:  # a pair with a tiny imaginary part became two real eigenvalues
-        return None
-    width = len(R) - start
-    return moved.Z[:, :width], moved.R[:width, :width]
-
-
-def _move_up(schur: SchurForm, index: int, *, sizes: list[int], by: int, noise: float) -> bool:
-    """Exchange a diagonal block with each of the `by` blocks before it, in place; return False where LAPACK refuses."""
-    row = sum(sizes[:index])
-    if sizes[index] == 2:  # only equal real eigenvalues need special treatment: all swaps in one call
-        goal = row - sum(sizes[index - by : index])
-        _, _, info = lapack.dtrexc(schur.R, schur.Z, row + 1, goal + 1, overwrite_a=1, overwrite_q=1)
-        return bool(info == 0)
-    for above in reversed(sizes[index - by : index]):
-        row -= above
-        if not _swap(schur.R, schur.Z, row, sizes=(above, sizes[index]), noise=noise):
-            return False
-    return True
+    schur, width = SchurForm(R, np.eye(len(R))), len(R) - start
+    ordered = _sort_blocks(schur, (schur.starts[:-1] < start).astype(np.intp))
+    if ordered.bounds.tolist() != [0, width, len(R)] or len(ordered.schur.sizes) != len(schur.sizes):
+        return None  # a swap was refused, or a pair with a tiny imaginary part became two real eigenvalues
+    return ordered.schur.Z[:, :width], ordered.schur.R[:width, :width]
 
 
 def _neurons(schur: SchurForm, groups: NDArray[np.intp]) -> list[_Neuron]:
-    """Return the diagonal blocks in their order, with groups numbered by first appearance."""
-    _, appearance, index = np.unique(groups, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(appearance))[index]
+    """Return the diagonal blocks in their order."""
     values = schur.eigenvalues
-    if len(values) != len(rank):  # NaN after an overflow
-        raise np.linalg.LinAlgError(f"the Schur form has {len(values)} diagonal blocks, expected {len(rank)}")
+    if len(values) != len(groups):  # NaN after an overflow
+        raise np.linalg.LinAlgError(f"the Schur form has {len(values)} diagonal blocks, expected {len(groups)}")
     places = zip((values.imag != 0.0).tolist(), np.abs(values.real).tolist(), strict=True)
-    return [_Neuron(*fields) for fields in zip(schur.sizes.tolist(), rank.tolist(), places, strict=True)]
+    return [_Neuron(*fields) for fields in zip(schur.sizes.tolist(), groups.tolist(), places, strict=True)]
 
 
 def _swap(R: Matrix, Z: Matrix, start: int, *, sizes: tuple[int, int], noise: float) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import rounding_tolerance, summation_tolerance
 from ltinet.blockdiag.conditioning import Atoms, Partition, condition_number, group_labels
-from ltinet.blockdiag.orthonormal_bases import BlockBases, block_bases, invert_bases, neuron_bases
+from ltinet.blockdiag.orthonormal_bases import BlockBases, block_bases, neuron_bases
 from ltinet.blockdiag.schur import SchurForm, graph_components, reorder
 from ltinet.systems.matrices import Matrix
 
@@ -51,8 +51,14 @@ class Separation:
 
     @cached_property
     def inverse(self) -> Matrix:
-        """Inverse of the basis, in Schur coordinates."""
-        return invert_bases(self.bases)
+        """Inverse of the basis, in Schur coordinates; raises LinAlgError where columns are parallel.
+
+        The basis is block triangular, and Gaussian elimination does not leave its blocks: zeros stay exact.
+        """
+        inverse = np.asarray(np.linalg.inv(self.bases.basis), dtype=np.float64)
+        if not np.isfinite(inverse).all():
+            raise np.linalg.LinAlgError("the bases of two blocks are parallel")
+        return inverse
 
     def is_within(self, max_condition: float) -> bool:
         """Return whether cond₂(T) ≤ max_condition, by ‖·‖₂² ≤ ‖·‖₁‖·‖∞ for T and T⁻¹ where that decides, else computed."""

@@ -17,11 +17,6 @@ from ltinet.errors import FileFormatError
 from ltinet.tables.options import Gaps, TableOptions, validate_options
 
 
-def channel_names(count: int, letter: str, names: Sequence[str] | None = None) -> list[str]:
-    """Return the known names, or u1, u2, … and y1, y2, … as in tables."""
-    return list(names) if names is not None else [f"{letter}{index + 1}" for index in range(count)]
-
-
 def parse_channel(text: str | None, names: Sequence[str], *, option: str, noun: str) -> int | None:
     """Return the index of a channel, given by its name or its number from 1; None for all channels."""
     if text is None:

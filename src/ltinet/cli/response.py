@@ -10,10 +10,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from ltinet._util.display import text_table
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.cli import io
-from ltinet.cli.options import channel_names, option, parse_channel
+from ltinet.cli.options import option, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.export.sample_files import WRITERS, csv_line, csv_rows
@@ -77,16 +78,14 @@ def format_response_numbers(request: "_ResponseRequest") -> str:
     else:
         numbers = {"DC gain": system.dcgain(), "bandwidth": system.bandwidth()}
     heading = {"overshoot": "overshoot %", "undershoot": "undershoot %", "bandwidth": "bandwidth (rad/time)"}
-    rows = [("", *(heading.get(name, name) for name in numbers))]
+    rows = []
     for row, column in request.pairs[:_MAX_ROWS]:
         title = sanitize(f"{request.input_names[column]} → {request.names[row]}")
         values = (table[row, column] for table in numbers.values())
         rows.append((title, *("–" if np.isnan(value) else f"{value:.5g}" for value in values)))
-    widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) for cells in rows]
-    if len(request.pairs) > _MAX_ROWS:
-        lines.append(f"… and {len(request.pairs) - _MAX_ROWS} more; choose with --input and --output")
-    return "\n".join(lines)
+    table = text_table(("", *(heading.get(name, name) for name in numbers)), rows)
+    n_more = len(request.pairs) - _MAX_ROWS
+    return f"{table}\n… and {n_more} more; choose with --input and --output" if n_more > 0 else table
 
 
 def _write_csv(target: str, header: Sequence[str], table: Array) -> None:
@@ -196,9 +195,7 @@ def _resolve_format(target: str | None, file_format: str | None, kind: Kind) -> 
 def _build_request(
     system: StateSpace | DynamicNetwork, kind: Kind, input: str | None, output: str | None
 ) -> _ResponseRequest:
-    plots = system.plot
-    names = channel_names(system.n_outputs, "y", plots.names)
-    input_names = channel_names(system.n_inputs, "u", plots.input_names)
+    names, input_names = list(system.output_names), list(system.input_names)
     if output is not None and Path(output).suffix.lower().removeprefix(".") in (*WRITERS, *PICTURE_FORMATS):
         raise typer.BadParameter(
             f"{sanitize(output)} looks like a file: --output chooses one output of the system, -o names the file",

@@ -1,7 +1,7 @@
 """Uploaded files held in memory: reading them with the readers of the library, and a store with size limits.
 
 The readers need paths. The content is written to a temporary folder in memory (/dev/shm) where there is one, under a
-name chosen here, and deleted after reading. The store keys files by the hash of their suffix and bytes and removes the
+name chosen here, and deleted after reading. The store keys files by the hash of their name and bytes and removes the
 oldest ones.
 """
 
@@ -136,5 +136,5 @@ class UploadStore:
 
 
 def upload_hash(file: Upload) -> str:
-    """Return the key of a file: the hash of its suffix and its bytes."""
-    return hashlib.sha256(file.suffix.encode() + b"\0" + file.content).hexdigest()
+    """Return the key of a file: the hash of its name and its bytes."""
+    return hashlib.sha256(file.name.encode(errors="replace") + b"\0" + file.content).hexdigest()

@@ -18,6 +18,7 @@ class PageSession:
 
     def __init__(self, backend: WorkerManager, file: Upload | None = None) -> None:
         self.backend, self.uploads, self.first = backend, UploadStore(), ViewState()
+        self._prepared: tuple[Any, ...] = ()
         if file is not None:
             digest = self.uploads.keep(file, {"name": file.title, "kind": "given"})
             self.first = ViewState(system=f"file:{digest}")
@@ -37,7 +38,11 @@ class PageSession:
             state = parse_state(query)
         except LtinetError as error:
             return error_response(str(error), 400)
-        return self.backend.ask(kind, query, tab=tab, files=self.uploads.of(state.files))
+        files = self.uploads.of(state.files)
+        if kind == "view" and state.subject != self._prepared:
+            self._prepared = state.subject
+            self.backend.send("prepare", query, tab=tab, files=files)
+        return self.backend.ask(kind, query, tab=tab, files=files)
 
     def drop(self, file: Upload, *, tab: str) -> PageResponse:
         """Return the description of an uploaded file; one that cannot be read is not stored."""

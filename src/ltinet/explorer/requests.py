@@ -1,8 +1,7 @@
 """Requests of the page and their responses: views, descriptions of uploads, downloads, and errors as sentences.
 
-`VIEWS` are answered by the process that holds the caches; `JOBS` may take long and run in a child process that can
-be terminated. Downloads are the network file, C code, an ONNX graph, the standalone page, and a Python script that
-reproduces the numbers of a view.
+`HANDLERS` has a function for each kind, which a worker process calls. Downloads are the network file, C code, an ONNX
+graph, the standalone page, and a Python script that reproduces the numbers of a view.
 """
 
 import io
@@ -198,9 +197,9 @@ def _step(service: ViewService, state: ViewState) -> float:
 
 RequestHandler = Callable[[ViewService, ViewState], Any]
 
-VIEWS: Mapping[str, RequestHandler] = {"view": ViewService.view_json}
-"""Requests that the process with the caches answers itself."""
-JOBS: Mapping[str, RequestHandler] = {
+HANDLERS: Mapping[str, RequestHandler] = {
+    "view": ViewService.view_json,
+    "prepare": ViewService.prepare,
     "band": ViewService.band,
     "engines": ViewService.engines,
     "open": describe_upload,
@@ -210,13 +209,15 @@ JOBS: Mapping[str, RequestHandler] = {
     "onnx": onnx_file,
     "page": page_file,
 }
-"""Requests that may take long; a separate process answers them, so that they can be cancelled."""
+"""Functions that compute the responses, by kind of request."""
+SINGLE_KINDS = ("engines", "open")
+"""Requests that are often cancelled, or read files that are not trusted: each has a process of its own."""
 
 
 def answer_request(service: ViewService, kind: str, query: Mapping[str, str]) -> PageResponse:
     """Return the response to a request; errors become messages."""
     try:
-        result = {**VIEWS, **JOBS}[kind](service, parse_state(query))
+        result = HANDLERS[kind](service, parse_state(query))
     except LtinetError as error:
         return error_response(str(error), 400)
     except MemoryError:

@@ -25,7 +25,7 @@ from ltinet.errors import LtinetError
 from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
 from ltinet.explorer.page import DATA_MARK, data_block, page_files, render_page
 from ltinet.explorer.page_session import PageSession, upload_too_large
-from ltinet.explorer.requests import JOBS, VIEWS, PageResponse, error_response
+from ltinet.explorer.requests import HANDLERS, PageResponse, error_response
 from ltinet.explorer.worker_manager import WorkerManager
 
 CONTENT_SECURITY_POLICY = (
@@ -142,7 +142,7 @@ class PageRequest(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Respond with the page, its files, or views."""
-        self._respond({"": self._page, **dict.fromkeys((*VIEWS, *JOBS), self._view)})
+        self._respond({"": self._page, **dict.fromkeys(HANDLERS, self._view)})
 
     def do_POST(self) -> None:
         """Store an uploaded file, or cancel requests of a tab."""

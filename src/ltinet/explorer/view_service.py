@@ -62,6 +62,11 @@ class ViewService:
         self._json: LRUCache[bytes] = LRUCache(_N_JSON)
         self._previous_points: dict[tuple[Any, ...], int] = {}
 
+    def prepare(self, state: ViewState) -> JSONObject:
+        """Compute what all limits on cond(T) have in common."""
+        self.subject(state).curve  # noqa: B018 - a cached property
+        return {}
+
     def view_json(self, state: ViewState) -> bytes:
         """Return the view as JSON, from the cache if possible."""
         return self._json.get(state, lambda: views.encode_json(self.view(state)))

@@ -22,6 +22,7 @@ from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import neuron_contribution
 from ltinet.network.realization import sparse_block_diagonal
 from ltinet.plotting.architecture import LayerBand, arrange_layers
+from ltinet.plotting.layers import row_runs
 from ltinet.signals.sampled import SampledSignal
 from ltinet.simulation.engines import ENGINES
 from ltinet.simulation.solution import Solution
@@ -240,15 +241,9 @@ def _pattern(matrix: "sparse.coo_array") -> JSONObject:
     side = min(n, _MAX_CELLS)
     cells = np.zeros((side, side), dtype=bool)
     cells[rows * side // max(n, 1), columns * side // max(n, 1)] = True
-    return {"n": n, "side": side, "count": int(np.count_nonzero(is_set)), "runs": _runs(cells)}
-
-
-def _runs(cells: NDArray[np.bool_]) -> list[list[int]]:
-    edges = np.diff(np.pad(cells, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    rows, starts = np.nonzero(edges == 1)
-    _, stops = np.nonzero(edges == -1)
-    runs: list[list[int]] = np.column_stack([rows, starts, stops - starts]).tolist()
-    return runs
+    rows, starts, stops = row_runs(cells)
+    runs = np.column_stack([rows, starts, stops - starts]).tolist()
+    return {"n": n, "side": side, "count": int(np.count_nonzero(is_set)), "runs": runs}
 
 
 def response_view(run: ExcitationRun, solution: Solution, *, input: int, output: int) -> JSONObject:

@@ -15,10 +15,10 @@ from ltinet.errors import MissingDependencyError
 from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
 from ltinet.explorer.page import asset_text, bundle_script
 from ltinet.explorer.page_session import PageSession, upload_too_large
-from ltinet.explorer.requests import JOBS, VIEWS, PageResponse, error_response
+from ltinet.explorer.requests import HANDLERS, PageResponse, error_response
 from ltinet.explorer.worker_manager import WorkerManager
 
-_REQUEST_KINDS = {*VIEWS, *JOBS} - {"open"}
+_REQUEST_KINDS = HANDLERS.keys() - {"open"}
 
 
 def create_widget(file: Upload | None) -> Any:

@@ -1,30 +1,26 @@
-"""Worker process of the explorer, its messages, and its resource limits.
+"""Worker process of the explorer: it answers requests, with caches and limits of resources of its own.
 
-The worker computes views itself and forks a child for each job that may take long: the child has the caches of the
-worker and can be killed without it. Where processes cannot be forked (Windows) the worker runs jobs itself. A message
-is a JSON header, a line feed and bytes; nothing is pickled. Limits on address space and processor time are set with
-`setrlimit`, so that the operating system enforces them; Windows has no such limits.
+`worker_manager` starts the workers and describes the way of a request. A message between them is a JSON header, a line
+feed and bytes; nothing is pickled. Limits on address space and processor time are set with `setrlimit`, so that the
+operating system enforces them; Windows has no such limits.
 """
 
 import ctypes
 import gc
 import json
 import mmap
-import multiprocessing
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, final
 
 from ltinet._util.blas_threads import single_blas_thread
 from ltinet.errors import LtinetError
 from ltinet.explorer.files import Upload
-from ltinet.explorer.requests import VIEWS, PageResponse, answer_request, error_response
+from ltinet.explorer.requests import SINGLE_KINDS, answer_request
 from ltinet.explorer.state import ViewState, parse_state
 from ltinet.explorer.view_service import ViewService
 
@@ -79,49 +75,41 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-_VIEWS_PER_CLEANUP = 16  # memory is released after so many views, when idle: it takes some 20 ms
+_ANSWERS_PER_CLEANUP = 16  # memory is released after so many answers, when idle: it takes some 20 ms
 _LAZY_MODULES = ("scipy.fft", "ltinet.reduction.api", "ltinet.identification.api")  # not needed by the first view
 
 
-def run_worker(connection: Connection, *, forks_jobs: bool) -> None:
-    """Respond to messages until the connection is closed or the process that started this one has ended."""
-    if forks_jobs:
-        os.setpgid(0, 0)  # so that one signal kills it with its children
+def run_worker(connection: Connection, role: str) -> None:
+    """Answer requests until the connection is closed; a role among `SINGLE_KINDS` ends with its first response."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which stops this process
-    for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):  # the command line handles them
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
-    gc.freeze()  # the collector does not touch imported modules, so that children share their pages
-    _limit(AS=_MAX_ADDRESS_SPACE)
-    server = multiprocessing.parent_process()
-    if server is None:
-        raise RuntimeError("a worker is started by multiprocessing")
+    gc.freeze()  # the collector does not touch imported modules, so that workers share their pages
+    if role == "open":
+        _limit(AS=_addresses() + _MAX_READING_SPACE, CPU=_MAX_READING_SECONDS, CORE=0)
+    else:
+        _limit(AS=_MAX_ADDRESS_SPACE)
     with single_blas_thread(), suppress(EOFError, OSError):  # closed
-        _Worker(connection, server, forks_jobs=forks_jobs).run()
+        _Worker(connection).run(repeatedly=role not in SINGLE_KINDS)
 
 
 @final
 class _Worker:
-    """Worker process: its caches, its jobs by their connection, and its preparations when idle."""
+    """Worker process: its caches, and its preparations when idle."""
 
-    def __init__(self, connection: Connection, server: BaseProcess, *, forks_jobs: bool) -> None:
-        self.connection, self.server, self.forks_jobs, self.service = connection, server, forks_jobs, ViewService()
-        self.jobs: dict[Connection, tuple[int, BaseProcess]] = {}  # number of the request, and process
+    def __init__(self, connection: Connection) -> None:
+        self.connection, self.service = connection, ViewService()
         self.ahead: Iterator[ViewState] = iter(())
         self.pending_imports: Iterator[str] = iter(())
-        self.n_views = 0  # since memory was released
+        self.n_answers = 0  # since memory was released
 
-    def run(self) -> None:
-        """Handle messages and results of jobs; prepare likely requests when idle."""
+    def run(self, *, repeatedly: bool) -> None:
+        """Handle messages; prepare likely requests when idle."""
         is_idle = False
-        while True:
-            ready = set(wait([self.connection, self.server.sentinel, *self.jobs], None if is_idle else 0.0))
-            if self.server.sentinel in ready:
-                return
-            for results in self.jobs.keys() & ready:
-                self._finish(results)
-            if self.connection in ready:
+        while repeatedly or not self.n_answers:
+            if is_idle or self.connection.poll():
                 self._handle(*receive_message(self.connection))
-            is_idle = not ready and not self._prepare()
+                is_idle = False
+            else:
+                is_idle = not self._prepare()
 
     def _handle(self, header: dict[str, Any], content: bytes) -> None:
         """Act on a message."""
@@ -130,53 +118,16 @@ class _Worker:
                 self.service.files[header["hash"]] = Upload(header["name"], content)
             case "forget":
                 self.service.files.pop(header["hash"], None)
-            case "cancel":
-                for number, process in self.jobs.values():
-                    if number == header["job"]:
-                        process.kill()
-            case kind if self.forks_jobs and kind not in VIEWS:
-                self._start_job(header)
             case kind:
-                self.connection.send_bytes(_answer(self.service, header))
-                if kind in VIEWS:
+                response = answer_request(self.service, kind, header["query"])
+                facts = {"id": header["id"], "status": response.status, "type": response.type, "name": response.name}
+                self.connection.send_bytes(pack_message(facts, response.content))
+                self.n_answers += 1
+                if kind == "view":
                     self._look_ahead(header["query"])
 
-    def _start_job(self, header: dict[str, Any]) -> None:
-        try:
-            results, connection = multiprocessing.Pipe(duplex=False)
-            with connection:
-                arguments = (results, connection, header)
-                process = multiprocessing.get_context("fork").Process(target=self._run_job, args=arguments, daemon=True)
-                process.start()
-        except OSError as error:  # no memory or no descriptors left for another process
-            reason = f"a process cannot be started ({error.strerror})"
-            self.connection.send_bytes(_response_message(header["id"], error_response(reason, 500)))
-        else:
-            self.jobs[results] = header["id"], process
-
-    def _run_job(self, results: Connection, connection: Connection, header: dict[str, Any]) -> None:
-        """Respond to one request, in a child of the worker."""
-        self.connection.close()  # both belong to the worker
-        results.close()
-        if header["kind"] == "open":
-            _limit(AS=_addresses() + _MAX_READING_SPACE, CPU=_MAX_READING_SECONDS, CORE=0)
-        connection.send_bytes(_answer(self.service, header))
-
-    def _finish(self, results: Connection) -> None:
-        """Pass on the response of a job that has sent it or ended."""
-        number, process = self.jobs.pop(results)
-        try:
-            message = results.recv_bytes()
-        except (EOFError, OSError):  # ended before or in the middle of it
-            sentence = "stopped: the computation was cancelled, or exceeded its time or memory limit"
-            message = _response_message(number, error_response(sentence, 400))
-        results.close()
-        process.kill()
-        process.join()
-        self.connection.send_bytes(message)
-
     def _look_ahead(self, query: dict[str, str]) -> None:
-        self.pending_imports, self.n_views = iter(_LAZY_MODULES), self.n_views + 1
+        self.pending_imports = iter(_LAZY_MODULES)
         try:
             self.ahead = self.service.neighbors(parse_state(query))
         except LtinetError:
@@ -196,17 +147,8 @@ class _Worker:
         if name is not None:
             import_module(name)
             return True
-        if self.n_views < _VIEWS_PER_CLEANUP:
+        if self.n_answers < _ANSWERS_PER_CLEANUP:
             return False
-        self.n_views = 0
+        self.n_answers = 0
         release_memory()
         return True
-
-
-def _answer(service: ViewService, header: dict[str, Any]) -> bytes:
-    return _response_message(header["id"], answer_request(service, header["kind"], header["query"]))
-
-
-def _response_message(number: int, response: PageResponse) -> bytes:
-    header = {"id": number, "status": response.status, "type": response.type, "name": response.name}
-    return pack_message(header, response.content)

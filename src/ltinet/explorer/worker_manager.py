@@ -1,16 +1,22 @@
-"""Manager of the worker process: it passes requests to the worker, enforces time limits, and replaces the worker.
+"""Processes of the explorer: the server and its workers, and the way of a request between them.
 
-Forking a process with threads is unsafe. A process without threads, such as the command line, forks its first worker
-directly, which takes milliseconds because everything is imported. Other workers come from the fork server of
-`multiprocessing`, which has imported everything, or are started as programs where processes cannot be forked (Windows).
-Several threads may send requests.
+`server` (HTTP) or `widget` (notebook) hands a request of the page to `PageSession.ask`, which validates its state and
+calls `WorkerManager.ask` here. That sends the request through a pipe to a worker, after the uploaded files that this
+worker lacks, and waits. The worker (`worker.run_worker`) computes the response (`requests.answer_request`) and
+sends it back. A thread for each worker (`_listen`) receives it and wakes the waiting thread, which returns it to the page.
+
+There are two levels of processes, the server and the workers that it starts; workers start none. One worker computes
+views, another one error bands and downloads; both stay, and have caches. The second prepares the trade-off curve of a new
+system while the first computes its view. Each comparison of engines and each uploaded file has a worker of its own. A
+request that is cancelled, replaced by a newer one of the same tab and kind, or exceeds its time limit ends with its
+worker, and the next request starts another. Workers come from the fork server of `multiprocessing`, which has imported
+everything, within milliseconds, and are started as programs where processes cannot be forked (Windows). The server
+itself, which has threads, is never forked.
 """
 
 import itertools
 import multiprocessing
-import os
 import queue
-import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -21,13 +27,12 @@ from multiprocessing.process import BaseProcess
 from typing import NamedTuple, final
 
 from ltinet.explorer.files import Upload
-from ltinet.explorer.requests import VIEWS, PageResponse, error_response
+from ltinet.explorer.requests import SINGLE_KINDS, PageResponse, error_response
 from ltinet.explorer.worker import pack_message, receive_message, run_worker
 
-_STOPPED = "this computation was stopped; change any setting to continue"
-_DEFAULT_TIMEOUT = 600.0  # seconds until a worker or its job is killed
+_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+_DEFAULT_TIMEOUT = 600.0  # seconds until a worker is killed
 _TIMEOUTS = {"open": 30.0}
-_USUAL_DURATION = 1.0  # seconds; the page stops longer computations when their result is not needed any more
 
 
 class _PendingRequest(NamedTuple):
@@ -37,11 +42,25 @@ class _PendingRequest(NamedTuple):
     kind: str
     response: "queue.SimpleQueue[PageResponse]"
 
+    def stop(self) -> None:
+        """Respond that it was stopped: with 409 to a view, which the page requests again, or 400."""
+        if self.kind == "view":
+            self.response.put(_superseded())
+        else:
+            sentence = "stopped: the computation was cancelled, or exceeded its time or memory limit"
+            self.response.put(error_response(sentence, 400))
+
+
+def _superseded() -> PageResponse:
+    return error_response("this computation was stopped; change any setting to continue", 409)
+
 
 @dataclass
 class _WorkerHandle:
     """A worker, its pending requests and its files."""
 
+    key: tuple[str, int]
+    """Role of the worker, and the number of the request if it is the only one."""
     connection: Connection
     process: BaseProcess
     waiting: dict[int, _PendingRequest] = field(default_factory=dict)
@@ -54,119 +73,120 @@ class _WorkerHandle:
         with suppress(OSError):
             self.connection.send_bytes(pack_message(header, content))
 
-    def kill(self) -> None:
-        """Kill the worker with all its jobs."""
-        if self.process.pid is not None:
-            with suppress(AttributeError, ProcessLookupError, PermissionError):  # Windows has no process groups
-                os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.kill()
-
 
 @final
 class WorkerManager:
-    """Manager of the current worker and its requests."""
+    """Manager of the workers and their requests; several threads may send requests."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._lock = threading.RLock()
-        self._worker: _WorkerHandle | None = None
+        self._workers: dict[tuple[str, int], _WorkerHandle] = {}
         self._is_closed = False
-        self._forks = "fork" in multiprocessing.get_all_start_methods()
-        if self._forks and threading.active_count() == 1:
-            self._worker = self._start_worker("fork")
-        else:
-            self._prepare_worker()
-
-    @property
-    def process(self) -> int | None:
-        """Process id of the current worker; None without a worker."""
-        worker = self._worker
-        return None if worker is None else worker.process.pid
-
-    @property
-    def n_waiting(self) -> int:
-        """Number of pending requests."""
-        worker = self._worker
-        return 0 if worker is None else len(worker.waiting)
-
-    def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]) -> PageResponse:
-        """Return the response to a request; a newer request of the same tab and kind stops a running job."""
-        number, response = next(self._numbers), queue.SimpleQueue[PageResponse]()
-        with self._lock:
-            if self._is_closed:
-                return error_response(_STOPPED, 409)
-            try:
-                worker = self._worker = self._worker or self._start_worker("forkserver" if self._forks else "spawn")
-            except (OSError, EOFError) as error:  # no memory or no descriptors left for another process
-                return error_response(f"the compute process cannot be started ({error}); start the page again", 500)
-            if kind not in VIEWS and self._forks:
-                self.cancel(tab, kind)
-            worker.waiting[number] = _PendingRequest(tab, kind, response)
-            for digest in files.keys() - worker.known:
-                worker.send({"kind": "file", "hash": digest, "name": files[digest].name}, files[digest].content)
-            worker.known.update(files)
-            worker.send({"kind": kind, "id": number, "query": dict(query)})
-        with suppress(queue.Empty):
-            return response.get(timeout=_USUAL_DURATION)
-        self._prepare_worker()
-        with suppress(queue.Empty):
-            return response.get(timeout=_TIMEOUTS.get(kind, _DEFAULT_TIMEOUT))
-        self._stop(worker, number)
-        return error_response("the time limit was exceeded; use a smaller system, or reduce it first", 400)
-
-    def cancel(self, tab: str, kind: str = "") -> None:
-        """Cancel the requests of a tab, or those of one kind."""
-        worker = self._worker
-        for number, request in list({} if worker is None else worker.waiting.items()):
-            if request.tab == tab and worker is not None and kind in ("", request.kind):
-                self._stop(worker, number)
-
-    def forget(self, digest: str) -> None:
-        """Remove a file from the worker."""
-        with self._lock:
-            if self._worker is not None and digest in self._worker.known:
-                self._worker.known.discard(digest)
-                self._worker.send({"kind": "forget", "hash": digest})
-
-    def close(self) -> None:
-        """Stop the worker and its jobs."""
-        self._is_closed = True
-        with self._lock:
-            worker = self._worker
-        if worker is not None:
-            worker.kill()
-            worker.listener.join()
-
-    def _prepare_worker(self) -> None:
-        """Let the fork server import everything, so that the next worker starts within milliseconds."""
-        if self._forks:
+        if _METHOD == "forkserver":  # let it import everything
             from multiprocessing import forkserver
 
             forkserver.set_forkserver_preload([run_worker.__module__])
             forkserver.ensure_running()
 
-    def _start_worker(self, method: str) -> _WorkerHandle:
+    @property
+    def process(self) -> int | None:
+        """Process id of the worker that computes views; None without one."""
+        worker = self._workers.get(("view", 0))
+        return None if worker is None else worker.process.pid
+
+    def ask(self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]) -> PageResponse:
+        """Return the response to a request, which replaces one of the same tab and kind, except for views."""
+        if kind != "view":
+            self.cancel(tab, kind)
+        number, request = self.send(kind, query, tab=tab, files=files)
+        with suppress(queue.Empty):
+            return request.response.get(timeout=_TIMEOUTS.get(kind, _DEFAULT_TIMEOUT))
+        self._stop(number)
+        return error_response("the time limit was exceeded; use a smaller system, or reduce it first", 400)
+
+    def send(
+        self, kind: str, query: Mapping[str, str], *, tab: str, files: Mapping[str, Upload]
+    ) -> tuple[int, _PendingRequest]:
+        """Send a request to its worker without waiting for the response."""
+        number, request = next(self._numbers), _PendingRequest(tab, kind, queue.SimpleQueue())
+        with self._lock:
+            if self._is_closed:
+                request.response.put(_superseded())
+                return number, request
+            try:
+                worker = self._worker_of(
+                    (kind, number) if kind in SINGLE_KINDS else ("view" if kind == "view" else "job", 0)
+                )
+            except (OSError, EOFError) as error:  # no memory or no descriptors left for another process
+                sentence = f"the compute process cannot be started ({error}); start the page again"
+                request.response.put(error_response(sentence, 500))
+                return number, request
+            worker.waiting[number] = request
+            for digest in files.keys() - worker.known:
+                worker.send({"kind": "file", "hash": digest, "name": files[digest].name}, files[digest].content)
+            worker.known.update(files)
+            worker.send({"kind": kind, "id": number, "query": dict(query)})
+        return number, request
+
+    def cancel(self, tab: str, kind: str = "") -> None:
+        """Cancel the requests of a tab, or those of one kind."""
+        kinds = ("view", "prepare") if kind == "view" else (kind,)
+        with self._lock:
+            pending = {
+                number: request for worker in self._workers.values() for number, request in worker.waiting.items()
+            }
+            for number, request in pending.items():
+                if request.tab == tab and (not kind or request.kind in kinds):
+                    self._stop(number)
+
+    def forget(self, digest: str) -> None:
+        """Remove a file from the workers."""
+        with self._lock:
+            for worker in self._workers.values():
+                worker.known.discard(digest)
+                worker.send({"kind": "forget", "hash": digest})
+
+    def close(self) -> None:
+        """Stop the workers."""
+        with self._lock:
+            self._is_closed = True
+            workers = list(self._workers.values())
+        for worker in workers:
+            worker.process.kill()
+            worker.listener.join()
+
+    def _worker_of(self, key: tuple[str, int]) -> _WorkerHandle:
+        """Return the worker of a key; start it if there is none."""
+        if key in self._workers:
+            return self._workers[key]
         ours, theirs = multiprocessing.Pipe()
         with theirs, _hidden_main_program():
-            process: BaseProcess = multiprocessing.get_context(method).Process(  # type: ignore[attr-defined]
-                target=run_worker, args=(theirs,), kwargs={"forks_jobs": self._forks}
+            process = multiprocessing.get_context(_METHOD).Process(  # type: ignore[attr-defined]
+                target=run_worker, args=(theirs, key[0])
             )
             process.start()
-        worker = _WorkerHandle(ours, process)
+        worker = self._workers[key] = _WorkerHandle(key, ours, process)
         worker.listener = threading.Thread(target=self._listen, args=(worker,), daemon=True)
         worker.listener.start()
         return worker
 
-    def _stop(self, worker: _WorkerHandle, number: int) -> None:
-        """Stop a job; what the worker computes itself ends with the worker, and the next request starts a new one."""
-        request = worker.waiting.get(number)
-        if request is None:
-            return
-        if request.kind in VIEWS or not self._forks:
-            worker.kill()
-            return
+    def _stop(self, number: int) -> None:
+        """Stop a request with its worker; others that wait for this worker can be repeated."""
         with self._lock:
-            worker.send({"kind": "cancel", "job": number})
+            worker = next((worker for worker in self._workers.values() if number in worker.waiting), None)
+            if worker is None:  # its response has just come
+                return
+            worker.waiting.pop(number).stop()
+            for request in worker.waiting.values():
+                request.response.put(_superseded())
+            worker.waiting.clear()
+            self._remove(worker)
+            worker.process.kill()
+
+    def _remove(self, worker: _WorkerHandle) -> None:
+        if self._workers.get(worker.key) is worker:
+            del self._workers[worker.key]
 
     def _listen(self, worker: _WorkerHandle) -> None:
         """Receive responses until the worker has ended; requests without a response get an error then."""
@@ -176,12 +196,10 @@ class WorkerManager:
                 request = worker.waiting.pop(header["id"], None)
                 if request is not None:
                     request.response.put(PageResponse(header["status"], content, header["type"], header["name"]))
-        worker.kill()  # its jobs may still run
         with self._lock:
-            if self._worker is worker:
-                self._worker = None
-        for request in worker.waiting.values():
-            request.response.put(error_response(_STOPPED, 409))
+            self._remove(worker)
+            for request in worker.waiting.values():
+                request.stop()
         worker.process.join()
         worker.connection.close()
 

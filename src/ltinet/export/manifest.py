@@ -20,9 +20,9 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import format_path, format_rows
 from ltinet._version import __version__
 from ltinet.errors import FileFormatError
-from ltinet.export.rounding import RoundingBound, rounding_bound
+from ltinet.export.rounding import RoundingBound
 from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
-from ltinet.export.tapped_delay_line import TappedModel, tapped_rounding_bound
+from ltinet.export.tapped_delay_line import TappedModel, exported_rounding_bound
 from ltinet.io.file_access import as_path, error_reason
 from ltinet.network.network_file import network_checksum
 from ltinet.simulation.context import SimulationContext
@@ -193,10 +193,8 @@ def output_names(context: SimulationContext) -> tuple[str, ...]:
 
 def long_run_bound(model: StepModel | TappedModel, settings: ExportSettings, *, terms: int = 1) -> RoundingBound:
     """Return the bound of the manifest: inputs up to 1, `LONG_RUN_STEPS` steps, sums over `terms` samples at a time."""
-    precision, n_steps = PRECISIONS[settings.dtype], float(LONG_RUN_STEPS)
-    if isinstance(model, TappedModel):
-        return tapped_rounding_bound(model, precision, n_steps=n_steps, samples_at_once=terms)
-    return rounding_bound(model, precision, n_steps=n_steps, samples_at_once=terms)
+    precision = PRECISIONS[settings.dtype]
+    return exported_rounding_bound(model, precision, n_steps=float(LONG_RUN_STEPS), samples_at_once=terms)
 
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ increments z ← z + ((P − 1) z + …), with P − 1 computed without cancella
 this gains four digits.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -234,15 +235,20 @@ def build_exported_model(
         model = build_step_model(context, settings.dt, hold=settings.hold, x0=settings.x0, by_increments=by_increments)
         dense = [entry.ravel() for block in model.blocks for entry in (block.P, block.P_minus_1)]
         parts = [model.Gamma0, model.Gamma1, model.C, model.D, model.start, np.abs(model.P), *dense]
-        largest = max((float(np.abs(part).max(initial=0.0)) for part in parts), default=0.0)
-    if not largest <= float(np.finfo(PRECISIONS[settings.dtype]).max):
-        is_single = settings.dtype == "float" and np.isfinite(largest)
+        require_representable(parts, settings.dtype, "one step of this network")
+    return model
+
+
+def require_representable(parts: Sequence[NDArray[Any]], dtype: Precision, noun: str) -> None:
+    """Raise `FileFormatError` if an entry overflows in a precision."""
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in parts)
+    if not largest <= float(np.finfo(PRECISIONS[dtype]).max):
+        is_single = dtype == "float" and np.isfinite(largest)
         remedy = 'choose dtype="double"' if is_single else "choose a smaller dt"
         raise FileFormatError(
-            f"one step of this network has an entry of size {largest:.2g}, too large for {settings.dtype}; {remedy}, or "
-            "other units for inputs and outputs"
+            f"{noun} has an entry of size {largest:.2g}, too large for {dtype}; {remedy}, or other units for inputs and "
+            "outputs"
         )
-    return model
 
 
 def growth_warnings(model: StepModel) -> tuple[str, ...]:

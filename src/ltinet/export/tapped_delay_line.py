@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.floating_point import EPS, Array
-from ltinet.errors import FileFormatError
 from ltinet.export.rounding import RoundingBound, rounding_bound
-from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
+from ltinet.export.step_model import ExportSettings, StepModel, require_representable
 from ltinet.simulation.delayed_stepper import delays_in_samples, input_map, state_map
 from ltinet.systems.signal_settings import SignalSettings
 
@@ -145,12 +144,7 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
         row_error=row_error,
     )
     parts = [tapped.step.Gamma0, tapped.step.C, tapped.step.D, tapped.L, tapped.u0, tapped.y0]
-    largest = max((float(np.abs(part).max(initial=0.0)) for part in parts), default=0.0)
-    if not largest <= float(np.finfo(PRECISIONS[settings.dtype]).max):
-        raise FileFormatError(
-            f"one step of this model, or its operating point, has an entry of size {largest:.2g}, too large for "
-            f"{settings.dtype}; choose a smaller dt, or other units for inputs and outputs"
-        )
+    require_representable(parts, settings.dtype, "one step of this model, or its operating point,")
     return tapped
 
 
@@ -204,8 +198,8 @@ def run_tapped_model(tapped: TappedModel, u: Array) -> Array:
     return np.asarray(delayed + tapped.y0)
 
 
-def tapped_rounding_bound(
-    tapped: TappedModel,
+def exported_rounding_bound(
+    model: StepModel | TappedModel,
     precision: type[np.floating[Any]],
     *,
     n_steps: float,
@@ -214,15 +208,17 @@ def tapped_rounding_bound(
 ) -> RoundingBound:
     """Return the bound of `rounding_bound` for inputs with |u_j − u0_j| ≤ peak_j.
 
-    Added to that of the core are the effects of errors of u − u0 and of taps, which act like inputs of that size;
+    With taps, added to that of the core are the effects of errors of u − u0 and of taps, which act like inputs of that size;
     errors of the rows of partial outputs times the size of states; and the rounding of the sums with stored outputs and
     y0.
     """
-    step, unit = tapped.step, float(np.finfo(precision).eps) / 2.0
+    options: Any = {"n_steps": n_steps, "samples_at_once": samples_at_once}
+    if isinstance(model, StepModel):
+        return rounding_bound(model, precision, peak=peak, **options)
+    tapped, step, unit = model, model.step, float(np.finfo(precision).eps) / 2.0
     table = unit if precision is np.float32 else 0.0
     peaks = np.broadcast_to(np.asarray(peak, dtype=np.float64), (tapped.n_inputs,))
     channels = np.array([tap.channel for tap in tapped.taps], dtype=np.intp)
-    options: Any = {"n_steps": n_steps, "samples_at_once": samples_at_once}
     with_feedthrough = replace(step, D=np.abs(step.D) + np.abs(tapped.L))
     core = rounding_bound(with_feedthrough, precision, peak=peaks[channels], **options)
     moved = (unit * peaks + table * np.abs(tapped.u0)) * (tapped.u0 != 0.0)

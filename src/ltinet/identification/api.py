@@ -14,7 +14,12 @@ from numpy.typing import ArrayLike
 
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
-from ltinet.identification.diagnostics import CandidateSummary, RecordDiagnostics, ResponseDiagnostics
+from ltinet.identification.diagnostics import (
+    CandidateSummary,
+    RecordDiagnostics,
+    ResponseDiagnostics,
+    compute_fits,
+)
 from ltinet.identification.estimation import (
     estimate,
     model_warnings,
@@ -258,7 +263,7 @@ def identify_frequency(
         trend="none",
         input_offsets=np.zeros(m),
         output_offsets=np.zeros(p),
-        fits=diagnostics.fit(None, None),
+        fits=compute_fits(diagnostics.compared(None, None)),
         fit_warnings=fit.warnings,
         notes=(),
         candidates=tuple(candidates),

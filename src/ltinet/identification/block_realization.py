@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, lstsq
 
-from ltinet._util.floating_point import Array, Complex
+from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet.blockdiag.block_diagonalization import block_diagonalize
 from ltinet.identification.frequency_data import ScaledResponse
 
@@ -208,13 +208,15 @@ def least_squares(M: Array, side: Array) -> Array:
 
 # Variable projection.
 
-# Damping of Levenberg and Marquardt, relative to a unit diagonal, and its factors after good and bad steps; empirical.
+# Damping of Levenberg and Marquardt, relative to a unit diagonal: 1e-12 is the rounding of normal equations of some
+# thousand rows, and at 1e6 a step changes the unknowns by 1e-6 of a unit, so that no decrease is left to find. The
+# first value and the factors after good and bad steps determine the path (speed).
 _FIRST_DAMPING, _MIN_DAMPING, _MAX_DAMPING = 1e-3, 1e-12, 1e6
 _DECREASE, _INCREASE = 0.1, 6.0
-# Smallest norm of a projected derivative by that of the derivative: C and D compensate the rest, and half of the
-# digits of rounding must not be amplified.
-_MIN_REMAINDER = 1e-4
-_MAX_IDLE_ROUNDS = 2
+# Smallest norm of a projected derivative by that of the derivative: C and D compensate the rest. The normal equations
+# square it, and half of their digits remain at √eps.
+_MIN_REMAINDER = EPS**0.25
+_MAX_IDLE_ROUNDS = 2  # a single idle round may be due to a damping that is still too large
 _Entries = tuple[NDArray[np.intp], ...]
 
 

@@ -11,6 +11,7 @@ model follows a peak that few frequencies show, and its residuals there are smal
 that the hat matrix leaves: they are divided by it (MacKinnon and White 1985).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, final
 
@@ -22,6 +23,7 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.frequency_data import FrequencyData, validate_frequency_data
 from ltinet.identification.frequency_fit import FittedResponse
+from ltinet.identification.frequency_order import ROUNDING_FLOOR
 from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_initial_condition, simulate_record
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.output_error import MAX_PARAMETERS, ParameterLayout
@@ -32,7 +34,6 @@ from ltinet.identification.uncertainty import ParameterCovariance, parameter_cov
 
 # Lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise.
 _MIN_NOISE_SHARE = 0.01
-_NOISE_FREE = 1e-11  # of a channel: smaller errors are rounding, which no covariance describes
 Values = NDArray[np.float64] | NDArray[np.complex128]
 
 
@@ -55,6 +56,19 @@ class CandidateSummary(NamedTuple):
     refined: bool
     whitened: bool
     error: float
+
+
+def compute_fits(comparisons: Sequence[DataComparison]) -> Array:
+    """Return 100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, over all records, or inputs and frequencies.
+
+    An output without deviation from its mean is compared with its size.
+    """
+    errors, deviations, sizes = (
+        np.sqrt(sum((np.abs(values) ** 2).sum(axis=(0, *range(2, values.ndim))) for values in group))
+        for group in zip(*((y - fitted, y - y.mean(axis=0), y) for _, y, fitted in comparisons), strict=True)
+    )
+    units = np.where(deviations > 0.0, deviations, np.maximum(sizes, np.finfo(float).tiny))
+    return np.asarray(100.0 * (1.0 - errors / units))
 
 
 # Records.
@@ -92,15 +106,6 @@ class RecordDiagnostics:
         """Return a warning where the records seem to come from a closed loop."""
         return feedback_warning(self.driven, self.records)
 
-    def fit(self, first: Any, second: Any) -> Array:
-        """Return 100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, states at the first sample fitted."""
-        errors, squares = np.zeros(self.modes.n_outputs), np.zeros(self.modes.n_outputs)
-        for record in self._prepare(first, second):
-            deviations = _output_deviations(record)
-            errors += fit_initial_condition(self.modes, record, trend="none", scale=deviations)[1]
-            squares += ((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0)
-        return np.asarray(100.0 * (1.0 - np.sqrt(errors / squares)))
-
     def residuals(self, first: Any, second: Any) -> ResidualTests:
         """Return residual tests with starts fitted, and trends where they belong to the model."""
         records, residuals, scale = self._prepare(first, second), [], np.ones(self.modes.n_outputs)
@@ -113,7 +118,9 @@ class RecordDiagnostics:
         """Return outputs `(T, p)` of every record and the simulated ones, states fitted at the first sample."""
         comparisons = []
         for record in self._prepare(first, second):
-            start, _ = fit_initial_condition(self.modes, record, trend="none", scale=_output_deviations(record))
+            deviations = np.linalg.norm(record.y - record.y.mean(axis=0), axis=0)
+            scale = np.where(deviations > 0.0, deviations, 1.0)
+            start, _ = fit_initial_condition(self.modes, record, trend="none", scale=scale)
             simulated = simulate_record(self.modes, record, start)
             times = np.asarray(self.dt * np.arange(len(record)), dtype=np.float64)
             comparisons.append(DataComparison(times, record.y + self.output_offsets, simulated + self.output_offsets))
@@ -132,12 +139,6 @@ class RecordDiagnostics:
             Record(record.u - self.input_offsets, record.y - self.output_offsets).shifted(self.delay)
             for record in records
         )
-
-
-def _output_deviations(record: Record) -> Array:
-    """Return ‖y − mean‖ of every output, in units of which starts are fitted; 1 where an output does not change."""
-    norms = np.linalg.norm(record.y - record.y.mean(axis=0), axis=0)
-    return np.where(norms > 0.0, norms, 1.0)
 
 
 # Frequency responses.
@@ -162,7 +163,7 @@ class ResponseDiagnostics:
         errors = ((measured.H - self.fitted.response(measured.omega)) * weights).ravel()
         residuals = np.concatenate([errors.real, errors.imag])
         n = len(parameters)
-        if not 0 < n <= MAX_PARAMETERS or len(residuals) <= n or np.abs(residuals).max() <= _NOISE_FREE:
+        if not 0 < n <= MAX_PARAMETERS or len(residuals) <= n or np.abs(residuals).max() <= ROUNDING_FLOOR:
             return None
         _, gradient = response_gradient(parameters, measured.omega, dt=None)
         J = (gradient * weights[..., None]).reshape(-1, n)
@@ -179,14 +180,6 @@ class ResponseDiagnostics:
     def residual_warnings(self) -> tuple[str, ...]:
         """Return no warnings: those of frequency responses are found together with the model."""
         return ()
-
-    def fit(self, first: Any, second: Any) -> Array:
-        """Return 100 (1 − ‖H − Ĥ‖/‖H − mean‖) % of every output over all inputs and frequencies."""
-        data = self._response(first, second)
-        H, modeled = data.H, self.fitted.response(data.omega)
-        spread = np.linalg.norm(H - H.mean(axis=0), axis=(0, 2))
-        size = np.where(spread > 0.0, spread, np.maximum(np.linalg.norm(H, axis=(0, 2)), np.finfo(float).tiny))
-        return np.asarray(100.0 * (1.0 - np.linalg.norm(H - modeled, axis=(0, 2)) / size))
 
     def residuals(self, first: Any, second: Any) -> ResidualTests:  # noqa: ARG002 - signature of the protocol
         """Raise InvalidSignalError: correlations over time are those of records."""

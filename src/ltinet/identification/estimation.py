@@ -38,16 +38,16 @@ from ltinet.identification.records import Record, n_samples
 from ltinet.identification.subspace import METHODS, Method, compress_hankel, decompose_subspace
 from ltinet.signals.arrays import as_real_array
 
-_N_REFINED = 3  # candidates of the chosen order that are refined
+_N_REFINED = 3  # candidates of the chosen order that are refined, one for each subspace method
 _N_STARTS = 4  # models of all samples, beside the best candidate, from which refinement starts
 _CANDIDATE_BLOCK_ROWS = (10, 15, 25)  # empirical
 _CANDIDATE_ORDERS = (*range(1, 13), *range(14, 25, 2), 28, 32, 36, 40)
 _MAX_HANKEL_ROWS = 1000  # rows of the Hankel matrix where the number of block rows is chosen: a QR takes a second
 _MAX_SELECTION_SAMPLES = 2**16  # samples of each record with which choices are made
-_MAX_DELAY = 18  # samples of the longest delay that is estimated
-_POOR_FIT = 50.0  # %: smaller fits give a warning
-_STABILITY_MARGIN = 1e-9  # |λ| − 1 of a pole that counts as stable: rounding of an integrator
-_MIN_LEVELS = 16  # distinct values of an output; fewer give a warning
+_MAX_DELAY = 18  # samples of the longest delay that is estimated: two less than the lags of its regression
+_POOR_FIT = 50.0  # %: smaller fits give a warning; changes no result
+_STABILITY_MARGIN = 1e-9  # |λ| − 1 of a pole that gives no warning: rounding of an integrator; changes no result
+_MIN_LEVELS = 16  # distinct values of an output, four bits; fewer give a warning, which changes no result
 # Relative error on test samples below which a stable model leaves nothing for an unstable one to explain; empirical.
 _SUFFICIENT_ERROR = 0.02
 # Ratio of the errors of an unstable and a stable model below which "auto" takes the unstable one; empirical.

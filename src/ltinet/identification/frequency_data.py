@@ -17,7 +17,6 @@ from ltinet.errors import InvalidSignalError
 
 # Two thirds of so many frequencies determine a model of order 1 with feedthrough; two are left for testing.
 MIN_FREQUENCIES = 6
-_SCALING_ROUNDS = 20  # alternating means; without zeros among the sizes the second round changes nothing
 
 
 class FrequencyData(NamedTuple):
@@ -203,15 +202,10 @@ def scale_response(omega: Array, H: Complex, weights: Array | None, *, feedthrou
 
 def _channel_units(size: Array) -> tuple[Array, Array]:
     """Return units of rows and columns for which the logarithms of all sizes are smallest in the mean square."""
-    positive = size > 0.0
-    logs = np.log(np.where(positive, size, 1.0))
-    rows, columns = np.zeros((size.shape[0], 1)), np.zeros((1, size.shape[1]))
-    for _ in range(_SCALING_ROUNDS):
-        rows = _masked_mean(logs - columns, positive, axis=1)
-        columns = _masked_mean(logs - rows, positive, axis=0)
-    return np.exp(rows), np.exp(columns)
-
-
-def _masked_mean(values: Array, mask: NDArray[np.bool_], axis: int) -> Array:
-    total = np.sum(np.where(mask, values, 0.0), axis=axis, keepdims=True)
-    return np.asarray(total / np.maximum(np.sum(mask, axis=axis, keepdims=True), 1))
+    i, j = np.nonzero(size)
+    is_row = i[:, None] == np.arange(size.shape[0])
+    is_column = j[:, None] == np.arange(size.shape[1])
+    # One factor may move from all rows to all columns: the solution of least norm.
+    logs = np.linalg.lstsq(np.hstack([is_row, is_column]).astype(np.float64), np.log(size[i, j]), rcond=None)[0]
+    rows, columns = np.split(np.exp(logs), [size.shape[0]])
+    return rows[:, None], columns[None]

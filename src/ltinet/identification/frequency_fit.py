@@ -20,20 +20,23 @@ from ltinet.identification.block_realization import (
     DescentOptions,
     descend,
     fit_output_matrices,
-    fit_residues,
     to_block_realization,
 )
 from ltinet.identification.frequency_data import FrequencyData, ScaledResponse, scale_response, validate_frequency_data
-from ltinet.identification.frequency_order import ROUNDING_FLOOR, OrderCandidate, best_start, choose_order
-from ltinet.identification.vector_fitting import balance_over_band, compute_vector_fit, initial_poles, relocate_poles
+from ltinet.identification.frequency_order import (
+    ROUNDING_FLOOR,
+    TOLERATED_RATIO,
+    OrderCandidate,
+    best_start,
+    choose_order,
+)
+from ltinet.identification.vector_fitting import compute_vector_fit
 
 Stable = bool | Literal["auto"]
-_MAX_AUTO_ORDER = 128  # states, where no order is given
-_FINAL_ROUNDS = 60  # of descent of the final model
-_STABLE_ERROR_RATIO = 1.05  # error of a stable model over that of an unstable one, as for orders
-_ORIGIN_RATIO = 0.1  # of the lowest frequency: a real pole nearer to zero is an integrator as far as data show
-_INTEGRATOR_ERROR_RATIO = 1.01  # error with an integrator in the place of such a pole, over that with the pole
-_POOR_ERROR = 0.2  # relative error of a channel that gives a warning
+_MAX_AUTO_ORDER = 128  # states where no order is given: a descent of so many takes minutes
+_FINAL_ROUNDS = 60  # time limit of the descent of the final model, which ends by its gain otherwise
+_ORIGIN_RATIO = 0.1  # of the lowest frequency: a nearer real pole changes |H| by (p/ω)²/2 = 0.5 % of an integrator's
+_POOR_ERROR = 0.2  # relative error of a channel that gives a warning; changes no result
 # Ratio of a pole to the highest frequency, or of the lowest frequency to a pole, that gives a warning: in the measured
 # range such a pole contributes a constant or a slope only.
 _FAR_POLE_RATIO = 10.0
@@ -153,9 +156,9 @@ def _apply_stability(
     """Return the model, made stable as the option says, and a warning where this costs accuracy."""
     if stable is False or is_stable(model):
         return model, ()
-    stabilized = stabilize(model, data, rounds=_FINAL_ROUNDS)
+    stabilized = stabilize(model, data)
     error, stable_error = (data.error(it.response(data.s)) for it in (model, stabilized))
-    if stable_error <= max(_STABLE_ERROR_RATIO * error, ROUNDING_FLOOR):
+    if stable_error <= max(TOLERATED_RATIO * error, ROUNDING_FLOOR):
         return stabilized, ()
     right = model.poles[model.poles.real > 0.0] * data.unit
     count = (
@@ -193,15 +196,10 @@ def is_stable(model: BlockRealization) -> bool:
     return bool(np.all(model.poles.real <= 0.0))
 
 
-def stabilize(model: BlockRealization, data: ScaledResponse, *, rounds: int) -> BlockRealization:
-    """Return the best stable model of the same order, from reflected poles and from a stable vector fit."""
-    starts = [_reflect_poles(model)]
-    if model.n_states <= len(data.s) // 2:
-        poles = relocate_poles(data, initial_poles(data.s, model.n_states), stable=True)
-        full = balance_over_band(fit_residues(data, poles), data.s)
-        starts.append(_reflect_poles(full.of_order(model.n_states)))
-    options = DescentOptions(rounds=rounds, floor=ROUNDING_FLOOR, allowed=is_stable)
-    return descend(best_start(starts, data), data, options)
+def stabilize(model: BlockRealization, data: ScaledResponse) -> BlockRealization:
+    """Return the best stable model of the same order that a descent from reflected poles finds."""
+    options = DescentOptions(rounds=_FINAL_ROUNDS, floor=ROUNDING_FLOOR, allowed=is_stable)
+    return descend(_reflect_poles(model), data, options)
 
 
 def snap_integrators(model: BlockRealization, data: ScaledResponse) -> BlockRealization:
@@ -214,15 +212,13 @@ def snap_integrators(model: BlockRealization, data: ScaledResponse) -> BlockReal
             A[block[0], block[0]] = 0.0
             moved = fit_output_matrices(replace(model, A=A), data)
             error, moved_error = (data.error(it.response(data.s)) for it in (model, moved))
-            if moved_error <= max(_INTEGRATOR_ERROR_RATIO * error, ROUNDING_FLOOR):
+            if moved_error <= max(TOLERATED_RATIO * error, ROUNDING_FLOOR):
                 model = moved
     return model
 
 
 def _reflect_poles(model: BlockRealization) -> BlockRealization:
     """Return the model with unstable poles reflected in the imaginary axis, by the eigenvectors of A."""
-    if is_stable(model):
-        return model
     values, vectors = np.linalg.eig(model.A)
     reflected = -np.abs(values.real) + 1j * values.imag
     A = (vectors * reflected) @ np.linalg.inv(vectors)

@@ -24,8 +24,8 @@ from ltinet._util.phi_functions import phi_functions
 from ltinet.systems.matrices import Matrix
 
 _MAX_EIGENVECTOR_ERROR = np.sqrt(EPS)  # error of cond(V) n eps at which half of the digits of a mode are lost
-# |λ| that replaces smaller ones: a pole at 0, a state that is forgotten in one step, has no logarithm
-_SMALLEST_POLE = 1e-12
+# |λ| that replaces smaller ones: a pole at 0 has no logarithm, and one of eps leaves a rounding error after one step.
+_SMALLEST_POLE = EPS
 
 
 def log_poles(poles: Complex) -> Complex:

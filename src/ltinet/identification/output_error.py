@@ -49,7 +49,8 @@ MAX_PARAMETERS = 400
 """Number of parameters beyond which their derivatives take seconds, and are not computed."""
 MAX_RECORD_SAMPLES = 2**16
 """Samples of a record that are used; the others are assumed to carry as much information each."""
-_POLE_STEP = 1e-6  # relative step of the difference quotient of ρ, about ∛eps; ρ needs few digits here
+POLE_STEP = EPS ** (1.0 / 3.0)
+"""Relative step of central differences by a pole: truncation h² and rounding eps/h are equal at ∛eps, for ten digits."""
 _CHUNK_SIZE = 2**22  # numbers of the derivatives in memory at a time
 
 
@@ -150,7 +151,7 @@ def _feedthrough_share_slope(model: ModalModel) -> Complex:
     """Return dρ/dλ of every mode, by a central difference."""
     if not model.linear:
         return np.zeros_like(model.poles)
-    step = _POLE_STEP * np.maximum(np.abs(model.poles), _POLE_STEP)
+    step = POLE_STEP * np.maximum(np.abs(model.poles), POLE_STEP)
     return np.asarray((feedthrough_share(model.poles + step) - feedthrough_share(model.poles - step)) / (2.0 * step))
 
 
@@ -220,13 +221,12 @@ class Sensitivities:
 
 # Refinement.
 
-_MAX_EVALUATIONS = 60
-_TOLERANCE = 1e-10  # relative change of the parameters and of the error, far below the noise of measurements
+_MAX_EVALUATIONS = 60  # time limit: a better model is returned also where this ends the refinement
+_TOLERANCE = 1e-10  # relative change of parameters and error: noise of 24 bits moves parameters of N samples by 6e-8/√N
 _MAX_GROWTH_EXPONENT = 200.0  # log of the growth of a mode over a record; its square is far below overflow
 _REJECTED_RESIDUAL = 1e100  # residual that makes the trust region reject parameters that grow faster
 _NOISE_FREE = np.sqrt(EPS)  # relative error of the outputs at which half of the digits of the residuals are rounding
-_POLISHING_STEPS = 4
-_WORTHWHILE_DECREASE = 0.5  # ratio of the errors after and before a step that justifies another one
+_POLISHING_STEPS = 4  # of quadratic convergence: 1e-8, 1e-16, and two for poles that are nearly equal
 
 
 class _Evaluation(NamedTuple):
@@ -318,11 +318,8 @@ def polish(
     for _ in range(_POLISHING_STEPS):
         moved = _gauss_newton_step(driven, records, feedthrough=feedthrough, trend=trend, scale=scale)
         if moved is None or not _relative_rms(moved, n, scale) < _relative_rms(driven, n, scale):
-            break
-        is_worthwhile = _relative_rms(moved, n, scale) < _WORTHWHILE_DECREASE * _relative_rms(driven, n, scale)
+            return driven
         driven = moved
-        if not is_worthwhile:
-            break
     return driven
 
 

@@ -84,7 +84,9 @@ def _detrend_values(values: Array) -> Array:
 # Prewhitening.
 
 _N_COEFFICIENTS = 20  # order of the autoregressive models of residuals, where records are long enough
-_RIDGE = 1e-9  # of the variance: without it the equations of residuals that are one sine are singular
+# Of the variance: without it the equations of residuals that are one sine are singular. Above the rounding of the
+# lags, N eps = 2e-10 for a million samples.
+_RIDGE = 1e-9
 
 
 def fit_autoregression(residuals: list[Array]) -> Array:
@@ -121,6 +123,7 @@ def whiten(record: Record, coefficients: Array) -> Record:
 
 _LAGS = 20  # of inputs and outputs, where records are long enough
 _SIGNIFICANCE = 4.5  # standard deviations: one false alarm in 10⁵ lags
+_MIN_PIVOT = 1e-10  # of the largest: rounding of N rows is N eps = 2e-11 for 10⁵ samples
 _MAX_SAMPLES = 2**17  # samples of a record that are used
 
 
@@ -140,7 +143,7 @@ def estimate_delays(records: tuple[Record, ...], *, max_delay: int) -> tuple[int
         return none
     Q, R = linalg.qr(columns, mode="economic", check_finite=False)
     diagonal = np.abs(R.diagonal())
-    if not np.all(diagonal > 1e-10 * diagonal.max(initial=0.0)):
+    if not np.all(diagonal > _MIN_PIVOT * diagonal.max(initial=0.0)):
         return none  # columns of noise-free records are dependent; a delay then appears as poles at 0
     inverse = linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
     row_norms = np.linalg.norm(inverse, axis=1)

@@ -21,8 +21,8 @@ from ltinet.signals.times import TimeAxis, as_time_step
 from ltinet.systems.signal_names import Names
 
 MIN_SAMPLES = 10  # samples between two gaps; empirical: shorter runs carry too little information to fit a start
-_PROPORTIONAL_TOLERANCE = 1e-12  # of the largest value: channels that differ by rounding only
-_OUTLIER_RATIO = 1e3  # times the third quartile of the distances from the median
+_PROPORTIONAL_TOLERANCE = 1e-12  # of the largest value: channels that differ by some thousand roundings at most
+_OUTLIER_RATIO = 1e3  # times the third quartile of the distances from the median; decides a note only
 NO_RUN_MESSAGE = f"no {MIN_SAMPLES} samples follow each other without a gap (NaN); fill gaps, or give a longer record"
 
 

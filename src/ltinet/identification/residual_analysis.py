@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from ltinet._util.floating_point import Array
+from ltinet._util.floating_point import EPS, Array
 from ltinet.identification.linear_parameters import DrivenModel
 from ltinet.identification.output_error import record_residuals
 from ltinet.identification.preprocessing import apply_filter, fit_autoregression
@@ -28,13 +28,14 @@ from ltinet.systems.matrices import Matrix
 
 LAGS = 25
 """Largest lag of the correlations."""
-_SAMPLES_PER_LAG = 8  # lower limit of N/lags, below which the variance 1/N of a correlation does not hold
-_SMALLEST_CHANCE = 1e-8  # smaller probabilities are reported as such
+_SAMPLES_PER_LAG = 8  # lower limit of N/lags: the variance of a correlation is (N − lag)/N², 12 % below 1/N at most
+_SMALLEST_CHANCE = 1e-8  # smaller probabilities are reported as such; text only
 _FALSE_ALARM = 0.01  # probability of the warning in an open loop, over all outputs
-_N_PAST, _N_FUTURE = 25, 10  # lags of the inputs in the feedback test
+# Lags of the inputs in the feedback test: the past as long as the correlations shown; a controller that acts within ten
+# samples is found. Fewer future lags give the F ratio more power per lag.
+_N_PAST, _N_FUTURE = LAGS, 10
 _MAX_NUMBERS = 2**22  # numbers of the regression; of longer records the beginning is used
-_DEPENDENT = 1e-8  # relative pivot below which half of the digits of a column are lost
-_ROUNDING_LEVEL = 1e-8  # of the outputs: smaller residuals are rounding errors
+_HALF_PRECISION = np.sqrt(EPS)  # a pivot by its column, or a residual by its output, that half of the digits determine
 
 
 @final
@@ -88,7 +89,7 @@ def feedback_warning(driven: DrivenModel, records: tuple[Record, ...]) -> tuple[
     """Return a warning where the inputs of the records follow the residuals; outputs with rounding only are left out."""
     residuals = [part.residuals for part in record_residuals(driven, records)]
     size = np.concatenate([record.y[: len(e)] for record, e in zip(records, residuals, strict=True)]).std(axis=0)
-    significant = np.sqrt(np.mean(np.concatenate(residuals) ** 2, axis=0)) > _ROUNDING_LEVEL * size
+    significant = np.sqrt(np.mean(np.concatenate(residuals) ** 2, axis=0)) > _HALF_PRECISION * size
     if not significant.any():
         return ()
     inputs = [record.u[: len(e)] for record, e in zip(records, residuals, strict=True)]
@@ -124,7 +125,7 @@ def analyze_residuals(residuals: list[Array], inputs: list[Array]) -> ResidualTe
 def _whiten_series(series: list[Array]) -> list[Array]:
     """Filter series by the autoregressive model of all of them, without the first samples."""
     coefficients = fit_autoregression([values[:, None] for values in series])
-    return [np.convolve(values, coefficients, mode="valid") for values in series]
+    return [apply_filter(values, coefficients) for values in series]
 
 
 def _common_end(series: list[Array], other: list[Array]) -> list[Array]:
@@ -167,7 +168,7 @@ def _feedback_p_value(residuals: list[Array], inputs: list[Array]) -> float:
         return 1.0
     R = np.asarray(linalg.qr(rows, mode="r", check_finite=False)[0][: n_columns + 1])
     rhs = R[:-1, -1]
-    independent = np.abs(R.diagonal()[:-1]) > _DEPENDENT * np.linalg.norm(R[:, :-1], axis=0)
+    independent = np.abs(R.diagonal()[:-1]) > _HALF_PRECISION * np.linalg.norm(R[:, :-1], axis=0)
     future = independent & (np.arange(n_columns) >= n_columns - m * _N_FUTURE)
     # The contribution of dependent columns counts as unexplained.
     unexplained = float(R[-1, -1] ** 2 + (rhs[~independent] ** 2).sum())

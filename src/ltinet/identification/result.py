@@ -23,7 +23,7 @@ from ltinet._version import __version__
 from ltinet.construction import construct
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSignalError
-from ltinet.identification.diagnostics import CandidateSummary, Diagnostics
+from ltinet.identification.diagnostics import CandidateSummary, Diagnostics, compute_fits
 from ltinet.identification.estimation import validate_points
 from ltinet.identification.linear_parameters import Trend
 from ltinet.identification.modal_model import ModalModel
@@ -217,7 +217,7 @@ class IdentificationResult:
         if self.dt is None or (u is None and y is None):
             if from_rest:
                 raise InvalidSignalError("from_rest is for other records; give u and y")
-            return self.diagnostics.fit(u, y)
+            return compute_fits(self.diagnostics.compared(u, y))
         return self.net.fit(u, y, dt=self.dt, from_rest=from_rest)
 
     def residuals(self, u: Any = None, y: Any = None) -> ResidualTests:

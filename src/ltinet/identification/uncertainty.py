@@ -31,21 +31,21 @@ from ltinet.identification.linear_parameters import DrivenModel, Trend
 from ltinet.identification.modal_model import ModalModel, component_mask, first_states, input_factor, log_poles
 from ltinet.identification.output_error import (
     MAX_PARAMETERS,
+    POLE_STEP,
     ParameterLayout,
     RecordResiduals,
     Sensitivities,
     record_residuals,
 )
-from ltinet.identification.preprocessing import fit_autoregression
+from ltinet.identification.preprocessing import apply_filter, fit_autoregression
 from ltinet.identification.records import Record, n_samples
 from ltinet.systems.matrices import Matrix
 
 NORMAL_QUANTILE_99 = 2.5758293035489004
 """Standard deviations within which 99 % of normal numbers lie."""
-_POLE_STEP = 1e-6  # relative step of the difference quotient by a pole, about ∛eps; few digits are needed
 _CHUNK_SIZE = 2**21  # numbers of a gradient in memory at a time
-_AMBIGUITY_LEVEL = 0.99  # level of the region in which two poles may meet
-_REAL_TOLERANCE = 1e-9  # of a pole: smaller imaginary parts are rounding
+_AMBIGUITY_LEVEL = 0.99  # level of the region in which two poles may meet, that of all intervals shown
+_REAL_TOLERANCE = 1e-9  # of a pole that a user passes: smaller imaginary parts are rounding of their computation
 
 
 # Covariance of the parameters.
@@ -124,13 +124,11 @@ def innovation_model(residuals: list[Array]) -> tuple[list[Array], Matrix]:
     p = residuals[0].shape[1]
     filters = [fit_autoregression([e[:, [output]] for e in residuals]) for output in range(p)]
     longest = max(map(len, filters))
-    total, count = np.zeros((p, p)), 0
-    for e in residuals:
-        n = len(e) - longest + 1
-        if n > 0:
-            innovations = np.stack([np.convolve(e[:, j], filters[j])[longest - 1 : len(e)] for j in range(p)])
-            total += innovations @ innovations.T
-            count += n
+    usable = [e for e in residuals if len(e) >= longest]
+    total, count = np.zeros((p, p)), sum(len(e) - longest + 1 for e in usable)
+    for e in usable:
+        innovations = np.stack([apply_filter(e[longest - len(a) :, j], a) for j, a in enumerate(filters)])
+        total += innovations @ innovations.T
     return filters, total / max(count, 1)
 
 
@@ -278,7 +276,7 @@ def _response(
     """
     model, pairs = parameters.like, parameters.like.is_pair
     K = mode_responses(model.poles)
-    step = _POLE_STEP * np.where(model.poles == 0.0, smallest if np.isfinite(smallest) else 1.0, model.poles)
+    step = POLE_STEP * np.where(model.poles == 0.0, smallest if np.isfinite(smallest) else 1.0, model.poles)
     slope = (mode_responses(model.poles + step) - mode_responses(model.poles - step)) / (2.0 * step)
     p, m = model.n_outputs, model.n_inputs
     products = model.C[:, None, :] * model.B.T[None]  # (p, m, k)

@@ -28,12 +28,14 @@ from ltinet.identification.block_realization import (
 from ltinet.identification.frequency_data import ScaledResponse
 
 _MIN_ROUNDS = 10  # empirical: the poles of noisy data never settle, and only move at random after this many rounds
-_MAX_ROUNDS = 30  # while poles converge
-_SETTLED = 1e-10  # relative movement of all poles at which linear convergence has reached rounding
-_MIN_CONSTANT = 1e-8  # smallest |d| by the largest coefficient of σ: zeros of σ diverge as d vanishes
+_MAX_ROUNDS = 30  # while poles converge; speed only, as `_SETTLED`
+_SETTLED = 1e-10  # relative movement of all poles; speed only: the descent that follows moves them by more
+_MIN_CONSTANT = np.sqrt(
+    EPS
+)  # smallest |d| by the largest coefficient of σ: below, zeros of σ have lost half their digits
 _INITIAL_DAMPING = 0.01  # of Gustavsen and Semlyen: weakly damped pairs respond at all frequencies
 _POLE_COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 96, 112, 128)
-_IMPROVEMENT = 0.98  # ratio to the smallest error so far below which an error counts as an improvement; empirical
+_IMPROVEMENT = 0.98  # ratio to the smallest error so far that counts as an improvement; below the 5 % that orders need
 _PATIENCE = 3  # consecutive vector fits without improvement after which no larger one is computed
 _NO_FIT = 0.1  # error above which a lack of improvement means nothing: half of many peaks is as bad as none
 
@@ -51,13 +53,11 @@ def initial_poles(s: Complex, count: int) -> Complex:
     return sort_pairs(np.concatenate([np.array(real, dtype=complex), upper, upper.conj()]))
 
 
-def relocate_poles(data: ScaledResponse, poles: Complex, *, stable: bool) -> Complex:
-    """Relocate poles until they settle or move at random; with `stable` unstable ones are reflected."""
+def relocate_poles(data: ScaledResponse, poles: Complex) -> Complex:
+    """Relocate poles until they settle or move at random."""
     changes: list[float] = []
     for _ in range(_MAX_ROUNDS):
         moved = _relocation_step(data, poles)
-        if stable:
-            moved = sort_pairs(-np.abs(moved.real) + 1j * moved.imag)
         changes.append(_distance(moved, poles))
         poles = moved
         wanders = len(changes) >= _MIN_ROUNDS and changes[-1] > 0.1 * min(changes[-5:-1])
@@ -175,7 +175,7 @@ class VectorFit:
 
 def compute_vector_fit(data: ScaledResponse, n_poles: int, *, held_out: ScaledResponse | None = None) -> VectorFit:
     """Return the vector fit with `n_poles` poles."""
-    poles = relocate_poles(data, initial_poles(data.s, n_poles), stable=False)
+    poles = relocate_poles(data, initial_poles(data.s, n_poles))
     model = fit_residues(data, poles)
     error = data.error(model.response(data.s))
     other = error if held_out is None else held_out.error(model.response(held_out.s))

@@ -61,7 +61,7 @@ def _single_pairs(form: BlockDiagonalForm) -> NDArray[np.intp]:
     sizes, n_reals = np.array(form.block_sizes, dtype=np.intp), np.array(form.reals_per_block, dtype=np.intp)
     starts = np.cumsum(sizes) - sizes
     first = [starts[(sizes == 2) & (n_reals == 0)]]
-    for block in ((sizes > 2) & (sizes > n_reals)).nonzero()[0].tolist():
+    for block in (sizes > 2).nonzero()[0].tolist():
         pairs = np.arange(n_reals[block], sizes[block], 2)
         connections = form.block(block) != 0.0
         connections[pairs[:, None, None] + [[0], [1]], pairs[:, None, None] + [[0, 1]]] = False
@@ -97,7 +97,7 @@ def _rotate_blocks(blocks: MatrixStack, rotations: MatrixStack) -> MatrixStack:
     Rotations, and so all entries, are known to eps of the largest entry.
     """
     similar = _similarity(blocks, rotations)
-    is_rotated = (rotations[:, 0, 1] != 0.0) | (rotations[:, 1, 0] != 0.0)
+    is_rotated = rotations[:, 0, 1] != 0.0
     noise = 8.0 * EPS * np.abs(similar).max(axis=(1, 2)) * is_rotated
     for side in (0, 1):
         similar[np.abs(similar[:, side, side]) <= noise, side, side] = 0.0

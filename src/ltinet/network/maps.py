@@ -88,8 +88,13 @@ def m_eta(A: Matrix, B: Matrix, *, n_real: int) -> EtaMap:
 
 def m_lti(A: Matrix, B: Matrix, *, n_real: int) -> LayerMatrices:
     """Return (M, C, K, E, V) of a block (𝒜, ℬ), its differential equations (Lemma A.2). Cost O(n_l³ + n_l² m)."""
-    block = _sort_states(A, B, n_real)
-    W, Q, Z = m_eta(A, B, n_real=n_real)
+    return _layer_matrices(_sort_states(A, B, n_real), m_eta(A, B, n_real=n_real))
+
+
+def _layer_matrices(block: _SortedBlock, eta: EtaMap) -> LayerMatrices:
+    """Return (M, C, K, E, V); all terms of an entry have one sign in these formulas."""
+    W, Q, Z = eta
+    n_real = len(block.A11)
     real, pairs = slice(0, n_real), slice(n_real, n_real + len(Q))
     n_neurons, A2333 = pairs.stop, block.A23 @ block.A33
     M, C, K = (np.zeros((n_neurons, n_neurons)) for _ in range(3))
@@ -137,7 +142,11 @@ def m_o(A: Matrix, B: Matrix, C: Matrix, *, n_real: int) -> tuple[Matrix, Matrix
     φ is p×n_l and φ̇ p×k_c: the ξ̇ of first-order neurons have zero weights and are not stored. With C split into its
     columns (C_r, C_c, C_η): φ = [C_r, C_c + C_η W], φ̇ = C_η Q, ψ = C_η Z; the network's Ψ is D plus the sum of the ψ.
     """
-    W, Q, Z = m_eta(A, B, n_real=n_real)
+    return _output_weights(C, m_eta(A, B, n_real=n_real), n_real)
+
+
+def _output_weights(C: Matrix, eta: EtaMap, n_real: int) -> tuple[Matrix, Matrix, Matrix]:
+    W, Q, Z = eta
     C_r, C_c, C_eta = C[:, :n_real], C[:, n_real::2], C[:, n_real + 1 :: 2]
     return np.hstack([C_r, C_c + C_eta @ W]), C_eta @ Q, C_eta @ Z
 
@@ -175,29 +184,17 @@ def drop_rounding(values: Array, bound: Array) -> Array:
 
 def lti_magnitudes(A: Matrix, B: Matrix, *, n_real: int) -> LayerMatrices:
     """Return the magnitudes of the terms that `m_lti` sums, entry by entry, from those of the entries of B."""
-    r, c, e = slice(0, n_real), slice(n_real, None, 2), slice(n_real + 1, None, 2)
-    magnitude = np.abs(A)
-    W, Q, Z = _eta_magnitudes(A, B, n_real)
-    below, A2333 = np.zeros((len(Q), n_real)), magnitude[c, e] @ magnitude[e, e]
-    C = np.block([[np.eye(n_real), magnitude[r, e] @ Q], [below, magnitude[c, c] + A2333 @ Q]])
-    K = np.block(
-        [
-            [magnitude[r, r], magnitude[r, c] + magnitude[r, e] @ W],
-            [below, magnitude[c, e] @ magnitude[e, c] + A2333 @ W],
-        ]
-    )
-    E = np.vstack([B[r] + magnitude[r, e] @ Z, A2333 @ Z + magnitude[c, e] @ B[e]])
-    return LayerMatrices(np.eye(len(C)), C, K, E, np.vstack([B[r], B[c]]))
+    matrices = _layer_matrices(_sort_states(np.abs(A), B, n_real), _eta_magnitudes(A, B, n_real))
+    return LayerMatrices(*map(np.abs, matrices))
 
 
 def output_magnitudes(A: Matrix, B: Matrix, C: Matrix, *, n_real: int) -> tuple[Matrix, Matrix]:
     """Return the magnitudes of the terms of [φ, φ̇] and ψ in `m_o`, from those of the entries of B and C."""
-    W, Q, Z = _eta_magnitudes(A, B, n_real)
-    C_r, C_c, C_eta = C[:, :n_real], C[:, n_real::2], C[:, n_real + 1 :: 2]
-    return np.hstack([C_r, C_c + C_eta @ W, C_eta @ Q]), C_eta @ Z
+    values, rates, psi = _output_weights(C, _eta_magnitudes(A, B, n_real), n_real)
+    return np.hstack([values, rates]), psi
 
 
-def _eta_magnitudes(A: Matrix, B: Matrix, n_real: int) -> tuple[Matrix, Matrix, Matrix]:
+def _eta_magnitudes(A: Matrix, B: Matrix, n_real: int) -> EtaMap:
     """Return the magnitudes of the terms of (W, Q, Z) in `m_eta`."""
     Q = np.abs(m_eta(A, np.zeros((len(A), 0)), n_real=n_real).Q)
-    return Q @ np.abs(A[n_real::2, n_real::2]), Q, Q @ B[n_real::2]
+    return EtaMap(Q @ np.abs(A[n_real::2, n_real::2]), Q, Q @ B[n_real::2])

@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import forward_ad
 
 from ltinet.construction import construct
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
 from ltinet.identification.result import IdentificationResult
+from ltinet.nn.optimizers import jacobian_by_columns
 from ltinet.nn.stack import Stack, has_states, underlying_network
 from ltinet.torch.delayed_network import DelayedNetwork
 from ltinet.torch.linear_network import LinearNetwork
@@ -129,7 +129,9 @@ def initial_state(model: nn.Module, u: Tensor, y: Tensor) -> Any:
         return (model(u, x0=_user_states(model, networks, states)) - y).flatten()
 
     for _ in range(_MAX_STEPS):
-        error, J = _value_and_jacobian(residuals, z)
+        with torch.no_grad():
+            error = residuals(z)
+        J = jacobian_by_columns(lambda values: residuals(values["z"]), {"z": z})
         step = torch.linalg.pinv(J, rtol=_SINGULAR_VALUE_CUTOFF) @ error
         candidates = [z - fraction * step for fraction in _STEP_FRACTIONS]
         errors = [_mean_square(residuals, candidate) for candidate in candidates]
@@ -169,15 +171,3 @@ def _mean_square(residuals: Callable[[Tensor], Tensor], z: Tensor) -> float:
             return float(residuals(z).square().mean())
     except SimulationError:
         return math.inf
-
-
-def _value_and_jacobian(residuals: Callable[[Tensor], Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the residuals `(T p,)` and their Jacobian with respect to z, column by column by forward derivatives."""
-    with torch.no_grad():
-        value = residuals(z)
-    columns = []
-    for direction in torch.eye(len(z), dtype=z.dtype, device=z.device):
-        with forward_ad.dual_level():
-            tangent = forward_ad.unpack_dual(residuals(forward_ad.make_dual(z, direction))).tangent
-            columns.append(torch.zeros_like(value) if tangent is None else tangent.detach())
-    return value, torch.stack(columns, 1)

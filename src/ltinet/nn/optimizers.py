@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from torch.func import functional_call, jvp, vmap
+from torch.func import functional_call, jacfwd
 
 from ltinet.errors import SimulationError
 from ltinet.nn.feedback import reuse_solutions
@@ -36,6 +36,18 @@ def mean_square(residuals: Residuals, records: list[TrainingRecord]) -> float:
             return float(residuals(records).square().mean())
         except SimulationError:
             return math.inf
+
+
+def jacobian_by_columns(function: Callable[[dict[str, Tensor]], Tensor], values: dict[str, Tensor]) -> Tensor:
+    """Return the Jacobian `(N, P)` of a function of named tensors, column by column by forward derivatives."""
+    columns = []
+    for name, tensor in values.items():
+        for direction in torch.eye(tensor.numel(), dtype=tensor.dtype, device=tensor.device):
+            with forward_ad.dual_level():
+                dual = forward_ad.make_dual(tensor, direction.view_as(tensor))
+                result, tangent = forward_ad.unpack_dual(function({**values, name: dual}))
+                columns.append(torch.zeros_like(result) if tangent is None else tangent.detach())
+    return torch.stack(columns, 1)
 
 
 class AdamOptimizer:
@@ -160,44 +172,20 @@ class LevenbergMarquardtOptimizer:
         with reuse_solutions(self._model) as rewind:
             with torch.no_grad():
                 value = self._residuals(records)
+
+            def residuals(values: dict[str, Tensor]) -> Tensor:
+                rewind()
+                return functional_call(self._module, values, (records,))
+
             if self._batches:
+                chunk_size = max(1, _MAX_BATCHED_ENTRIES // max(value.numel(), 1))
                 try:
-                    return value, self._batched_jacobian(records, parameters, value, rewind)
+                    with torch.no_grad():
+                        J = jacfwd(residuals, chunk_size=chunk_size)(parameters)
+                    return value, torch.cat([J[name].flatten(1) for name in parameters], 1)
                 except RuntimeError:  # a user's map may branch on values, which vmap does not support
                     self._batches = False
-            columns = []
-            for name, values in parameters.items():
-                for index in range(values.numel()):
-                    direction = torch.zeros_like(values)
-                    direction.view(-1)[index] = 1.0
-                    rewind()
-                    with forward_ad.dual_level():
-                        dual = {**parameters, name: forward_ad.make_dual(values, direction)}
-                        tangent = forward_ad.unpack_dual(functional_call(self._module, dual, (records,))).tangent
-                        columns.append(torch.zeros_like(value) if tangent is None else tangent)
-        return value, torch.stack(columns, 1)
-
-    def _batched_jacobian(
-        self, records: list[TrainingRecord], parameters: dict[str, Tensor], value: Tensor, rewind: Callable[[], None]
-    ) -> Tensor:
-        """Return the Jacobian, computed in batches of columns of limited memory."""
-        sizes = [values.numel() for values in parameters.values()]
-
-        def residuals(values: dict[str, Tensor]) -> Tensor:
-            return functional_call(self._module, values, (records,))
-
-        def column(direction: Tensor) -> Tensor:
-            rewind()
-            pieces = zip(parameters.items(), direction.split(sizes), strict=True)
-            directions = {name: piece.view_as(values) for (name, values), piece in pieces}
-            tangent: Tensor = jvp(residuals, (parameters,), (directions,))[1]
-            return tangent
-
-        identity = torch.eye(sum(sizes), dtype=value.dtype, device=value.device)
-        chunk_size = max(1, min(len(identity), _MAX_BATCHED_ENTRIES // max(value.numel(), 1)))
-        with torch.no_grad():
-            J: Tensor = vmap(column, chunk_size=chunk_size)(identity)
-        return J.mT
+            return value, jacobian_by_columns(residuals, parameters)
 
     def _set_parameters(self, start: list[Tensor], step: Tensor) -> None:
         with torch.no_grad():

@@ -106,15 +106,10 @@ def snapshots_figure(passes: ForwardPasses, text: str) -> FigureRecipe:
 def _draw_fields(passes: ForwardPasses) -> "Figure":
     at = np.searchsorted(SAMPLE_TIMES, np.array(SNAPSHOT_TIMES) - 1e-9)  # 0.1 has no exact binary form
     side = round(passes.exact.shape[1] ** 0.5)
-    solutions = {
-        "Algorithm 3": passes.algorithm_3.y,
-        "Algorithm A.1": passes.algorithm_a1.y,
-        "exact engine": passes.exact,
-    }
     figure = new_figure(10.0, 11.6)
     draw_snapshots(
         SNAPSHOT_TIMES,
-        {name: y[at].reshape(-1, side, side) for name, y in solutions.items()},
+        {name: y[at].reshape(-1, side, side) for name, y in passes.outputs.items()},
         reference=passes.lsim[at].reshape(-1, side, side),
         reference_name="lsim",
         quantity="temperature",
@@ -130,11 +125,7 @@ def draw_outputs_and_errors(passes: ForwardPasses) -> "Figure":
     figure = new_figure(12.0, 7.0)
     draw_comparison(
         SAMPLE_TIMES[:steps],
-        {
-            "Algorithm 3": passes.algorithm_3.y,
-            "Algorithm A.1": passes.algorithm_a1.y,
-            "exact engine": passes.exact[:steps],
-        },
+        {name: y[:steps] for name, y in passes.outputs.items()},
         reference=passes.lsim[:steps],
         reference_name="lsim",
         figure=figure,

@@ -124,6 +124,11 @@ class ForwardPasses:
     algorithm_a1: ForwardPass
 
     @property
+    def outputs(self) -> dict[str, Array]:
+        """Outputs of the paper's two algorithms and of the exact engine."""
+        return {"Algorithm 3": self.algorithm_3.y, "Algorithm A.1": self.algorithm_a1.y, "exact engine": self.exact}
+
+    @property
     def exact_against_lsim(self) -> float:
         """Relative difference max |exact − lsim| / max |lsim|."""
         return float(np.max(np.abs(self.exact - self.lsim)) / np.max(np.abs(self.lsim)))

@@ -18,7 +18,7 @@ import numpy as np
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, sanitize, suggest_names
 from ltinet.errors import PlottingError
-from ltinet.plotting.colours import Dashes, add_side_legend, line_styles
+from ltinet.plotting.colours import Dashes, add_side_legend, legend_title, line_handles, line_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,14 +137,13 @@ class PairSelection:
     @property
     def styles(self) -> tuple[tuple[str, Dashes], ...]:
         """Colors and dashes of the lines."""
-        return line_styles(len(self.chosen))
+        styles = line_styles(len(self.chosen))
+        return styles if self.dashed else tuple((colour, "-") for colour, _ in styles)
 
     def add_key(self, axes: "Axes") -> None:
         """Add a legend beside the axes with the number of omitted pairs, unless there is only one pair."""
         if self.count > 1:
-            is_partial = len(self.chosen) < self.count
-            count = f"\n({len(self.chosen)} of {self.count})" if is_partial else ""
-            add_side_legend(axes, self.handles, title=f"{self.title}{count}")
+            add_side_legend(axes, self.handles, title=legend_title(self.title, len(self.chosen), self.count))
 
     def rows_below(self, canvas_width: float) -> int:
         """Return the rows of a legend below axes on a canvas of this width in inches; 0 if it fits beside them."""
@@ -161,8 +160,7 @@ class PairSelection:
         """Add a legend below all axes of a figure with constrained layout, unless there is only one pair."""
         if self.count == 1:
             return
-        is_partial = len(self.chosen) < self.count
-        title = f"{self.title} ({len(self.chosen)} of {self.count})" if is_partial else self.title
+        title = legend_title(self.title, len(self.chosen), self.count, separator=" ")
         figure.legend(
             handles=self.handles, title=title, loc="outside lower center",
             ncols=self._columns(figure.bbox.width / figure.figure.dpi), frameon=False, fontsize="small",
@@ -180,12 +178,7 @@ class PairSelection:
     @property
     def handles(self) -> list["Line2D"]:
         """Legend handles, one for each pair."""
-        from matplotlib.lines import Line2D
-
-        return [
-            Line2D([], [], color=colour, linestyle=dashes if self.dashed else "-", label=self.name(pair))
-            for pair, (colour, dashes) in zip(self.chosen, self.styles, strict=True)
-        ]
+        return line_handles(self.styles, [self.name(pair) for pair in self.chosen])
 
     @property
     def title(self) -> str:

@@ -8,6 +8,7 @@ Lines that do not stand for layers have the colours of Okabe and Ito (2008) with
 white: they can be distinguished with any kind of colour vision. Dashes are the second cue.
 """
 
+from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 LAYER_COLOURS = (
     "#015c9f", "#f68e34", "#023e1c", "#f13264", "#dbd030", "#632b8a", "#15a5b7", "#351e18", "#f5a2ce", "#4b7925",
@@ -71,6 +73,19 @@ def add_layer_key(axes: "Axes", n_layers: int) -> None:
         for index, colour in enumerate(colours)
     ]
     add_side_legend(axes, markers, title="layer")
+
+
+def line_handles(styles: Sequence[tuple[str, Dashes]], labels: Sequence[str]) -> list["Line2D"]:
+    """Return handles of a legend of lines."""
+    from matplotlib.lines import Line2D
+
+    pairs = zip(styles, labels, strict=True)
+    return [Line2D([], [], color=colour, linestyle=dashes, label=label) for (colour, dashes), label in pairs]
+
+
+def legend_title(noun: str, n_shown: int, n_all: int, *, separator: str = "\n") -> str:
+    """Return the title of a legend, with the numbers of lines if some are not drawn."""
+    return f"{noun}{separator}({n_shown} of {n_all})" if n_shown < n_all else noun
 
 
 def add_side_legend(axes: "Axes", handles: list[Any], *, title: str) -> None:

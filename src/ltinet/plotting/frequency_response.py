@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from ltinet._util.floating_point import Array, Complex
 from ltinet.errors import PlottingError
@@ -170,7 +171,7 @@ def _validate_response(omega: ArrayLike, H: ArrayLike) -> tuple[Array, Complex]:
 
 # Bode plots with uncertainty.
 
-_DEVIATIONS = 2.5758293035489004  # standard deviations: 99 % of normal values lie within
+NORMAL_RADIUS = float(ndtri(0.995))  # standard deviations: 99 % of normal values lie within
 
 
 def draw_uncertain_bode(
@@ -190,7 +191,7 @@ def draw_uncertain_bode(
     to the lines; wider bands are cut.
     """
     values = _validate_values(H)
-    widths = [_DEVIATIONS * np.asarray(deviation, dtype=np.float64) for deviation in (decibels, degrees)]
+    widths = [NORMAL_RADIUS * np.asarray(deviation, dtype=np.float64) for deviation in (decibels, degrees)]
     if any(deviation.shape != values.shape for deviation in widths):
         raise PlottingError(
             f"H, decibels and degrees have shapes {values.shape}, {widths[0].shape} and {widths[1].shape}; give one "

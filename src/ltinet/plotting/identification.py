@@ -5,6 +5,7 @@ complex pair the ellipse zᵀ P⁻¹ z ≤ 9.210, the 99 % quantile of χ² with
 covariance of real and imaginary part.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from ltinet.errors import PlottingError
 from ltinet.plotting.channels import ChannelLabels
 from ltinet.plotting.colours import LAYER_MARKERS, LINE_COLOURS
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_figure, use_integer_ticks
+from ltinet.plotting.frequency_response import NORMAL_RADIUS
 from ltinet.plotting.layers import draw_spectrum
 from ltinet.plotting.reduction import draw_singular_values
 from ltinet.plotting.time_response import select_outputs, validate_outputs
@@ -199,8 +201,8 @@ def _draw_errors(axes: "Axes", errors: Mapping[str, Mapping[int, float]], chosen
 
 # Uncertain poles.
 
-# Square roots of the 99 % quantiles of the χ² distribution with one and with two degrees of freedom.
-_CONFIDENCE_RADII = {1: 2.5758293035489004, 2: 3.0348542587702927}
+# Square root of the 99 % quantile of the χ² distribution with two degrees of freedom, whose tail is e^{−x/2}.
+_PAIR_RADIUS = math.sqrt(-2.0 * math.log(0.01))
 _MIN_RELATIVE_WIDTH = 0.5  # width of the axes in units of the largest pole
 _ANGLES = np.linspace(0.0, 2.0 * np.pi, 181)
 
@@ -222,7 +224,7 @@ def draw_uncertain_poles(
         if not np.all(np.isfinite(covariance)):
             continue
         if len(covariance) == 1:
-            half = _CONFIDENCE_RADII[1] * float(np.sqrt(max(covariance[0, 0], 0.0)))
+            half = NORMAL_RADIUS * float(np.sqrt(max(covariance[0, 0], 0.0)))
             axes.plot([pole.real - half, pole.real + half], [0.0, 0.0], color=LINE_COLOURS[1], linewidth=3.0,
                       alpha=0.6, solid_capstyle="butt", zorder=3)  # fmt: skip
             continue
@@ -244,4 +246,4 @@ def _ellipse(covariance: Array) -> Array:
     """Return the outline of the ellipse around 0, `(2, angles)`."""
     sizes, directions = np.linalg.eigh(covariance)
     circle = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
-    return np.asarray(_CONFIDENCE_RADII[2] * directions @ (np.sqrt(np.maximum(sizes, 0.0))[:, None] * circle))
+    return np.asarray(_PAIR_RADIUS * directions @ (np.sqrt(np.maximum(sizes, 0.0))[:, None] * circle))

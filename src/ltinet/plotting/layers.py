@@ -194,11 +194,16 @@ def _validate_patterns(patterns: Sequence[ArrayLike]) -> list[Pattern]:
     return layers
 
 
-def _row_rectangles(pattern: Pattern, start: int) -> list[list[Corner]]:
-    """Return rectangles over runs of nonzero entries in every row."""
+def row_runs(pattern: Pattern) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Return row, first column and end of each run of nonzero entries in a row."""
     edges = np.diff(np.pad(pattern.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     rows, begins = np.nonzero(edges == 1)
-    ends = np.nonzero(edges == -1)[1]
+    return rows, begins, np.nonzero(edges == -1)[1]
+
+
+def _row_rectangles(pattern: Pattern, start: int) -> list[list[Corner]]:
+    """Return rectangles over runs of nonzero entries in every row."""
+    rows, begins, ends = row_runs(pattern)
     top, left, right = rows + start - 0.5, begins + start - 0.5, ends + start - 0.5
     return [[(x0, y), (x1, y), (x1, y + 1.0), (x0, y + 1.0)] for x0, x1, y in zip(left, right, top, strict=True)]
 

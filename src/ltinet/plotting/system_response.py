@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
 from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_pairs
-from ltinet.plotting.figures import add_grid
 from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, peak_gains
 from ltinet.plotting.protocols import PlottableResponse, PlottableSystem
-from ltinet.plotting.time_response import draw_responses, first_visible_time, needs_log_axis, set_time_axis, time_label
+from ltinet.plotting.time_response import draw_responses, draw_time_lines, set_time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -196,19 +195,10 @@ class ResponsePlots:
             columns = list(dict.fromkeys(column for _, column in chosen))
             times, y, _ = _simulate_inputs_separately(self.system.step_response, None, columns)
             responses = [y[columns.index(column), :, output] for output, column in chosen]
-        logarithmic = needs_log_axis(times)
-        visible = slice(1 if logarithmic else 0, None)  # a logarithmic axis cannot show 0
-        for (output, column), values, (colour, dashes) in zip(chosen, responses, shown.styles, strict=True):
-            if np.isfinite(gains[output, column]):
-                axes.axhline(gains[output, column], color="0.7", linestyle="--", linewidth=0.8)
-            axes.plot(times[visible], values[visible], color=colour, linestyle=dashes, linewidth=1.4)
-        set_time_axis(axes, logarithmic=logarithmic)
-        if logarithmic:
-            axes.set_xlim(left=first_visible_time(times, np.stack(responses)))
+        draw_time_lines(axes, times, responses, shown.styles, [gains[pair] for pair in chosen])
+        set_time_axis(axes, times, np.stack(responses))
         axes.set_title("step response", fontsize="medium")
-        axes.set(xlabel=time_label(logarithmic=logarithmic), ylabel="output")
-        axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
-        add_grid(axes)
+        axes.set_ylabel("output")
 
     def _draw_grid(
         self, respond: ResponseFunction, t: ArrayLike | None, input: ChannelChoice, output: ChannelChoice, *,

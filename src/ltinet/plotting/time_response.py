@@ -18,7 +18,14 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import PlottingError
 from ltinet.plotting.channels import ChannelLabels
-from ltinet.plotting.colours import LINE_COLOURS, LINE_STYLES, Dashes, add_side_legend, line_styles
+from ltinet.plotting.colours import (
+    LINE_STYLES,
+    Dashes,
+    add_side_legend,
+    legend_title,
+    line_handles,
+    line_styles,
+)
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, get_figure
 
 if TYPE_CHECKING:
@@ -63,20 +70,17 @@ def draw_responses(
     height = 3.6 if len(rows) == 1 else 1.0 + 1.7 * len(rows)
     canvas = get_figure(figure, width=max(6.4, 2.6 * len(columns)), height=height)
     panels = canvas.subplots(len(rows), len(columns), sharex=True, squeeze=False)
-    logarithmic = needs_log_axis(times)
     for row, output in zip(panels, rows, strict=True):
         for axes, column in zip(row, columns, strict=True):
-            draw_response(axes, times, values[column, :, output], goals[output, column], logarithmic=logarithmic)
+            draw_time_lines(axes, times, [values[column, :, output]], line_styles(1), [goals[output, column]])
         _share_scale(row, peaks[output, list(columns)])
         row[0].set_ylabel(outputs.full(output))
     for axes, column in zip(panels[0], columns, strict=True):
         if n_inputs > 1 or input_names is not None:
             axes.set_title(f"from {inputs.full(column)}", fontsize="medium")
+    shown = values[np.ix_(columns, range(len(times)), rows)]
     for axes in panels[-1]:
-        axes.set_xlabel(time_label(logarithmic=logarithmic))
-    if logarithmic:
-        shown = values[np.ix_(columns, range(len(times)), rows)]
-        panels[0, 0].set_xlim(left=first_visible_time(times, np.moveaxis(shown, 1, 2)))
+        set_time_axis(axes, times, np.moveaxis(shown, 1, 2))
     is_partial = len(rows) < n_outputs or len(columns) < n_inputs
     left_out = f"{len(rows)} of {n_outputs} outputs, {len(columns)} of {n_inputs} inputs: the largest responses"
     add_notes(canvas, [*([left_out] if is_partial else []), *notes])
@@ -84,22 +88,27 @@ def draw_responses(
     return np.asarray(panels)
 
 
-def draw_response(axes: "Axes", times: Array, values: Array, goal: float, *, logarithmic: bool) -> None:
-    """Draw one response, and a dashed line at its final value."""
-    shown = slice(1, None) if logarithmic else slice(None)  # a logarithmic axis cannot show 0
-    if np.isfinite(goal):
-        axes.axhline(goal, color="0.5", linestyle="--", linewidth=0.9)
-    axes.plot(times[shown], values[shown], color=LINE_COLOURS[0], linewidth=1.4)
-    set_time_axis(axes, logarithmic=logarithmic)
+def draw_time_lines(
+    axes: "Axes", times: Array, responses: Sequence[Array], styles: "Sequence[Style]", goals: Sequence[float]
+) -> None:
+    """Draw responses, and faint dashed lines at their final values."""
+    shown = slice(1, None) if needs_log_axis(times) else slice(None)  # a logarithmic axis cannot show 0
+    for values, (colour, dashes), goal in zip(responses, styles, goals, strict=True):
+        if np.isfinite(goal):
+            axes.axhline(goal, color="0.6", linestyle="--", linewidth=0.8)
+        axes.plot(times[shown], values[shown], color=colour, linestyle=dashes, linewidth=1.4)
+    axes.margins(x=0.01)
     axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
     add_grid(axes)
 
 
-def set_time_axis(axes: "Axes", *, logarithmic: bool) -> None:
-    """Set the scale of the time axis."""
+def set_time_axis(axes: "Axes", times: Array, curves: Array) -> None:
+    """Label the time axis; for times that grow geometrically it is logarithmic, and begins as `curves` `(…, T)` do."""
+    logarithmic = needs_log_axis(times)
     if logarithmic:
         axes.set_xscale("log")
-    axes.margins(x=0.01)
+        axes.set_xlim(left=first_visible_time(times, curves))
+    axes.set_xlabel("time (logarithmic)" if logarithmic else "time")
 
 
 def first_visible_time(times: Array, values: Array) -> float:
@@ -108,11 +117,6 @@ def first_visible_time(times: Array, values: Array) -> float:
     moved = np.abs(curves - curves[:, :1]) > _MOVED_SHARE * np.max(np.abs(curves), axis=1, initial=0.0)[:, None]
     first = int(np.argmax(moved.any(axis=0))) if moved.any() else 1
     return max(float(times[max(first, 1)]) / 3.0, float(times[1]))
-
-
-def time_label(*, logarithmic: bool) -> str:
-    """Return the label of the time axis."""
-    return "time (logarithmic)" if logarithmic else "time"
 
 
 def needs_log_axis(times: Array) -> bool:
@@ -294,15 +298,9 @@ def add_line_key(
     axes: "Axes", chosen: Sequence[int], *, styles: Sequence[Style], channels: ChannelLabels, left_out: bool = True
 ) -> None:
     """Add a legend beside the axes, with the number of omitted channels if `left_out`."""
-    from matplotlib.lines import Line2D
-
-    lines = [
-        Line2D([], [], color=colour, linestyle=dashes, label=channels.short(index))
-        for index, (colour, dashes) in zip(chosen, styles, strict=True)
-    ]
-    is_partial = left_out and len(chosen) < channels.count
-    count = f"\n({len(chosen)} of {channels.count})" if is_partial else ""
-    add_side_legend(axes, lines, title=f"{channels.noun}{count}")
+    lines = line_handles(styles, [channels.short(index) for index in chosen])
+    n_all = channels.count if left_out else len(chosen)
+    add_side_legend(axes, lines, title=legend_title(channels.noun, len(chosen), n_all))
 
 
 # Simulations with their inputs.
@@ -354,11 +352,7 @@ def draw_solution(
         set_run_title(rows[0], n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen, left_out=left_out)
     if drive is not None:
         _draw_inputs(rows[-1], *drive, names=input_names)
-    logarithmic = needs_log_axis(times)
-    if logarithmic:
-        rows[-1].set_xscale("log")
-        rows[-1].set_xlim(left=first_visible_time(times, np.moveaxis(values, -2, -1)))
-    rows[-1].set_xlabel(time_label(logarithmic=logarithmic))
+    set_time_axis(rows[-1], times, np.moveaxis(values, -2, -1))
     canvas.align_ylabels(rows)
     return np.asarray(rows)
 

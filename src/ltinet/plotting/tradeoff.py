@@ -40,10 +40,9 @@ def _draw_against_layers(
     axes.plot(pairs[:, 0], pairs[:, 1], color=_INK, marker="o", markersize=4.5, linewidth=1.2)
     if chosen is not None:
         value = float(np.min(pairs[pairs[:, 0] == chosen, 1]))
-        name = f"{format_count(chosen, 'layer')}: {value:.3g}"
-        axes.plot(chosen, value, "D", markersize=9, markerfacecolor="none", color="#f13264", label=name)
+        _mark_point(axes, chosen, value, f"{format_count(chosen, 'layer')}: {value:.3g}")
     if budget is not None:
-        axes.axhline(budget, color="#015c9f", linestyle="--", linewidth=1.2, label=f"budget {budget:g}")
+        _draw_budget(axes, budget)
     _set_limits(axes, pairs, budget)
     axes.set(xlabel="number of layers", ylabel=label)
     add_grid(axes, axis="y")
@@ -76,8 +75,6 @@ def _set_limits(axes: "Axes", pairs: Points, budget: float | None) -> None:
 
 # Connections.
 
-_STEP_COLOUR, _BUDGET_COLOUR = "0.25", "#f13264"
-
 
 def draw_tradeoff(points: ArrayLike, *, budget: float | None = None, ax: "Axes | None" = None) -> "Axes":
     """Draw pairs (connections, cond(T)) with cond(T) on a logarithmic axis; `budget` marks the sparsest form within it.
@@ -91,12 +88,12 @@ def draw_tradeoff(points: ArrayLike, *, budget: float | None = None, ax: "Axes |
     axes = get_axes(ax)
     axes.set_yscale("log")
     axes.step(pairs[:, 0], pairs[:, 1], where="post", color="0.75", linewidth=1.0)
-    axes.plot(pairs[:, 0], pairs[:, 1], "o", color=_STEP_COLOUR, markersize=4.0)
+    axes.plot(pairs[:, 0], pairs[:, 1], "o", color=_INK, markersize=4.0)
     if budget is not None:
         connections, condition = pairs[pairs[:, 1] <= budget][0]
         name = f"{format_count(round(connections), 'connection')}, cond(T) = {condition:.3g}"
-        axes.axhline(budget, color="#015c9f", linestyle="--", linewidth=1.2, label=f"budget {budget:g}")
-        axes.plot(connections, condition, "D", markersize=9, markerfacecolor="none", color=_BUDGET_COLOUR, label=name)
+        _draw_budget(axes, budget)
+        _mark_point(axes, connections, condition, name)
         axes.legend(fontsize="small")
     top = max(float(pairs[:, 1].max()), budget or 1.0, 10.0)
     axes.set(xlabel="connections", ylabel="condition number of T", ylim=(1.0 / top**0.06, top * top**0.06))
@@ -113,6 +110,14 @@ def _validate_connection_points(points: ArrayLike, budget: float | None) -> NDAr
             f"budget is {budget}, but every form has a larger cond(T); pass at least {float(pairs[:, 1].min()):g}"
         )
     return pairs[np.argsort(pairs[:, 0], kind="stable")]
+
+
+def _draw_budget(axes: "Axes", budget: float) -> None:
+    axes.axhline(budget, color="#015c9f", linestyle="--", linewidth=1.2, label=f"budget {budget:g}")
+
+
+def _mark_point(axes: "Axes", x: float, y: float, label: str) -> None:
+    axes.plot(x, y, "D", markersize=9, markerfacecolor="none", color="#f13264", label=label)
 
 
 def _validate_pairs(points: ArrayLike, expected: str) -> Points:

@@ -264,7 +264,7 @@ def reduce(
         estimate=outcome.estimate,
         gain=outcome.gain,
         hankel_values=outcome.hankel_values,
-        error_parts=outcome.parts,
+        error_parts={} if outcome.error_bound is None else outcome.parts,
         steps=(("done", outcome.algorithm), ("cost", f"{seconds:.3g} s")),
         h2_bound=outcome.h2_bound,
         second_order=None

@@ -9,7 +9,7 @@ farther than 2Σσ.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -58,8 +58,6 @@ class ReductionOutcome:
     order: int
     algorithm: str
     """Description of the reduction for users."""
-    error_bound: float | None
-    """Proven bound on ‖G(iω) − G_r(iω)‖ for every ω; None where nothing is proven."""
     estimate: float
     """Estimate of the largest ‖G(iω) − G_r(iω)‖."""
     h2_bound: Callable[[], float]
@@ -67,12 +65,18 @@ class ReductionOutcome:
     gain: float
     """Largest ‖G_r(iω)‖ of the decaying part, or a little less."""
     hankel_values: Array | None
-    parts: dict[str, float] = field(default_factory=dict)
-    """Terms of the bound, by name."""
+    parts: dict[str, float]
+    """Terms of the error bound, by name; infinite ones, or none, where nothing is proven."""
     n_retained: int = 0
     notes: tuple[str, ...] = ()
     second_order: SecondOrderMatrices | None = None
     """Reduced mechanical model, if the full model is one."""
+
+    @property
+    def error_bound(self) -> float | None:
+        """Proven bound on ‖G(iω) − G_r(iω)‖ for every ω, the sum of its parts; None where nothing is proven."""
+        bound = sum(self.parts.values())
+        return bound if self.parts and math.isfinite(bound) else None
 
 
 @dataclass(frozen=True, eq=False)

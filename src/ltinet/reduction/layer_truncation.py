@@ -145,7 +145,6 @@ def reduce_network(network: Network, *, order: int | None, tolerance: float | No
         matrices=StateSpaceMatrices(system.A, system.B, system.C, system.D),
         order=small.n_states,
         algorithm=f"neurons with the largest contributions, {small.n_neurons} of {network.n_neurons}",
-        error_bound=error + rounding,
         estimate=error,
         h2_bound=lambda: selection.left_out.h2,
         gain=_peak_gain(_select_network(network, parts, selection.indices[is_decaying[selection.indices]])),

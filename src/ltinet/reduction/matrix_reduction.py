@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ltinet._util.blas_threads import limit_blas_threads, single_blas_thread
-from ltinet._util.floating_point import EPS
 from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import (
     DenseReducer,
@@ -24,12 +23,12 @@ from ltinet.reduction.balanced_truncation import (
 from ltinet.reduction.dissipative_pencil import Pencil, make_pencil
 from ltinet.reduction.rational_krylov import ProgressCallback, reduce_sparse
 from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
-from ltinet.systems.sparse_lu import SingularMatrixError, factorize_superlu
+from ltinet.systems.sparse_lu import is_singular
 from ltinet.systems.system_matrices import SystemMatrices
 
 # Scaling of systems whose squares would overflow or underflow.
 
-_UNSCALED_RANGE = 2.0**60  # sizes between the inverse of this and this need no scaling
+_UNSCALED_RANGE = 2.0**60  # sizes from its inverse to it need no scaling: products of eight of them are within 2^±480
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,11 @@ class SystemUnits:
         return replace(
             outcome,
             matrices=matrices,
-            error_bound=None if outcome.error_bound is None else outcome.error_bound * gain + tiny,
             estimate=outcome.estimate * gain,
             h2_bound=lambda: outcome.h2_bound() * gain * math.sqrt(self.time) + tiny,
             gain=outcome.gain * gain,
             hankel_values=None if outcome.hankel_values is None else outcome.hankel_values * gain,
-            parts={name: value * gain for name, value in outcome.parts.items()},
+            parts={name: value * gain + tiny for name, value in outcome.parts.items()},
         )
 
 
@@ -89,7 +87,7 @@ def _power_of_two(size: float) -> float:
 
 # Choice of the method.
 
-_MAX_SMALL_STATES = 300  # of a sparse system, up to which dense matrices are as fast
+_MAX_SMALL_STATES = 300  # of a sparse system, up to which dense matrices are as fast; speed only, make bench-reduce
 _ASYMMETRY_BY_ROUNDING = 1e-12  # of the largest entry: smaller asymmetries are taken for a mistake of the user
 
 
@@ -136,6 +134,7 @@ def _reduce_scaled(system: SystemMatrices, options: ReductionOptions, callback: 
 
 def _balance(reducer: DenseReducer, options: ReductionOptions) -> ReductionOutcome:
     hankel_values, n_retained, method = reducer.balanced.hankel_values, reducer.n_retained, options.method
+    rounding = reducer.separated.distance.peak
     notes = [f"{n_retained} states that do not certainly decay are kept"] if n_retained else []
     if options.order is not None:
         if options.order < n_retained:
@@ -153,17 +152,15 @@ def _balance(reducer: DenseReducer, options: ReductionOptions) -> ReductionOutco
         reduction = smallest_order(
             reducer, lambda candidate: candidate.error <= tolerance * candidate.peak, allowed=allowed, method=method
         )
-    is_known = math.isfinite(reduction.error)
     return ReductionOutcome(
         matrices=reduction.matrices,
         order=reduction.order,
         algorithm="balanced truncation" if method == "truncation" else "singular perturbation",
-        error_bound=reduction.error if is_known else None,
         estimate=reduction.estimate,
         h2_bound=reduction.h2_bound,
         gain=reduction.peak,
         hankel_values=hankel_values,
-        parts={"truncation": reduction.estimate, "rounding": reducer.separated.distance.peak} if is_known else {},
+        parts={"truncation": reduction.estimate, "rounding": rounding} if math.isfinite(reduction.error) else {},
         n_retained=n_retained,
         notes=tuple(notes),
     )
@@ -183,21 +180,8 @@ def _require_usable(system: Pencil) -> None:
             "E is not symmetric positive definite, so that no error bound can be proven; scale the equations so that "
             "E is, or eliminate it where that is cheap: pass E⁻¹A and E⁻¹B"
         )
-    if system.dissipation is None and _is_singular(system):
+    if system.dissipation is None and is_singular(system.A):
         raise InvalidSystemError(
             "A is singular to working precision: the system integrates; constrain the free state, or pass a model of "
             f"up to {MAX_DENSE_STATES} states, whose integrating part is kept"
         )
-
-
-def _is_singular(system: Pencil) -> bool:
-    """Return whether A has an eigenvalue of the size of rounding, by inverse iteration with a sparse LU."""
-    try:
-        factors = factorize_superlu(system.A)
-    except SingularMatrixError:
-        return True
-    x = np.random.default_rng(0).standard_normal(system.n_states)
-    for _ in range(3):
-        x = factors.solve(x / np.linalg.norm(x))
-    norm = float(abs(system.A).sum(axis=0).max())
-    return not float(np.linalg.norm(x)) * norm < 1.0 / (system.n_states * EPS)

@@ -29,24 +29,31 @@ from ltinet._util.floating_point import Array, Complex
 from ltinet.reduction.mechanical_modes import CoupledOscillators, Oscillators
 from ltinet.reduction.mechanical_pencil import MechanicalPencil
 from ltinet.reduction.projection import Projection, RayleighDamping, ReducedStates, project, residual_space
-from ltinet.reduction.rational_krylov import ProgressCallback, extend_basis, solve_in_parallel
+from ltinet.reduction.rational_krylov import (
+    MAX_SHIFTS,
+    MAX_STALLED_ROUNDS,
+    STALLED_RATIO,
+    ProgressCallback,
+    extend_basis,
+    solve_in_parallel,
+)
 from ltinet.reduction.residual_bound import (
-    RESIDUAL_SPACING,
     ResidualBound,
     ResidualPair,
     projection_rounding,
     weighted_residuals,
 )
-from ltinet.reduction.supremum import frequency_grid, mean_square, spectral_norms
+from ltinet.reduction.supremum import COARSE_SPACING, frequency_grid, mean_square, spectral_norms
 from ltinet.systems.sparse_lu import factorize_superlu
 
-_FREQUENCY_RATIO = 1.05  # least ratio of two frequencies of one batch
-_FREQUENCY_DISTANCE = 1e-3  # least relative distance from a frequency of an earlier batch
+# Least ratio of two frequencies of one batch, and least relative distance from one of an earlier batch: solutions at
+# closer frequencies are nearly parallel and add no direction. They decide the number of factorizations (make
+# bench-reduce); the bound is proven for any frequencies.
+_FREQUENCY_RATIO = 1.05
+_FREQUENCY_DISTANCE = 1e-3
 _INITIAL_FREQUENCIES = (0.0, 1.0, 4.0, 16.0)  # times the slowest frequency
-_BATCH_SIZE = 3  # fixed, so that the result does not depend on the number of workers
-_MAX_SHIFTS = 60
-_MAX_STALLED_ROUNDS = 4  # rounds that improve the bound by less than a tenth: only rounding is left of it
-_MIN_DECAY = 1e-6  # of the largest |λ|: least |Re λ| of poles that a frequency grid is made for
+_BATCH_SIZE = 3  # speed only; fixed, so that the result does not depend on the number of workers
+_MIN_DECAY = 1e-6  # of the largest |λ|: least |Re λ| of poles that a grid is made for; decides an estimate only
 
 PencilMatrices = tuple[Any, Any, Any, Array, Array]
 
@@ -151,7 +158,7 @@ class DampedResidualNorms:
         inputs, outputs = self.projection.inputs, self.projection.outputs
         majorants = [majorant for _, majorant in self.norms]
         poles = np.concatenate([inputs.poles, outputs.poles, *(majorant.poles for majorant in majorants)])
-        grid = frequency_grid(poles, spacing=RESIDUAL_SPACING)
+        grid = frequency_grid(poles, spacing=COARSE_SPACING)
         products = [pair.product(self.projection, grid.omega) * majorant(grid.omega) for pair, majorant in self.norms]
         rounding = projection_rounding(
             self.model.pencil, self.projection, lambda states: float(np.linalg.norm(states.largest))
@@ -207,10 +214,10 @@ def project_damped(
         residuals = DampedResidualNorms.of(model, projection, V, damping)
         bound = residuals.bound()
         callback(len(used), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
-        n_stalled = 0 if bound.peak < 0.9 * best else n_stalled + 1
+        n_stalled = 0 if bound.peak < STALLED_RATIO * best else n_stalled + 1
         best = min(best, bound.peak)
         is_full = not columns.size or V.shape[1] >= system.n_states
-        is_over = is_full or n_stalled >= _MAX_STALLED_ROUNDS or len(used) >= _MAX_SHIFTS
+        is_over = is_full or n_stalled >= MAX_STALLED_ROUNDS or len(used) >= MAX_SHIFTS
         if is_over or is_enough(modes, bound):
             return DampedGalerkinModel(modes, bound, residuals.h2_bound, len(used))
         frequencies = next_frequencies(bound.omega, bound.values, used)
@@ -250,7 +257,7 @@ def project_coupled(
         # A model that is not proven to decay may have poles that do not.
         least = _MIN_DECAY * float(np.max(np.abs(states.poles)))
         poles = np.where(np.abs(states.poles.real) < least, -least, states.poles.real) + 1j * states.poles.imag
-        omega = frequency_grid(poles, spacing=RESIDUAL_SPACING).omega
+        omega = frequency_grid(poles, spacing=COARSE_SPACING).omega
         response = states.times(matrices.C, omega)
         difference = response if previous is None else response - previous[0].times(previous[1], omega)
         changes = spectral_norms(difference)
@@ -259,7 +266,7 @@ def project_coupled(
         galerkin = CoupledGalerkinModel(modes, change, gain, len(used))
         callback(len(used), change / gain if gain > 0.0 else 0.0)
         is_full = not columns.size or V.shape[1] >= system.n_states
-        if is_full or len(used) >= _MAX_SHIFTS or is_enough(galerkin):
+        if is_full or len(used) >= MAX_SHIFTS or is_enough(galerkin):
             return galerkin
         previous = states, matrices.C
         frequencies = next_frequencies(omega, changes, used)

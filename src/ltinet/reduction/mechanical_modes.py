@@ -24,12 +24,18 @@ from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest
 from ltinet.reduction.modal_form import sum_modes
 from ltinet.reduction.separation import DistanceBound
-from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square, spectral_norms
+from ltinet.reduction.supremum import (
+    COARSE_SPACING,
+    PHASE_SPACING,
+    frequency_grid,
+    frobenius_norms,
+    mean_square,
+    spectral_norms,
+)
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 
 _ROUND_UP = 1.0 + 16.0 * EPS  # covers the rounding of a few operations
-_MAX_FINE_MODES = 200  # number of modes up to which a fine grid is cheap
-_FINE_SPACING, _COARSE_SPACING = 0.8, 1.6  # rad in phase: a supremum is at most 1.03 or 1.15 times the largest value
+_MAX_FINE_MODES = 200  # number of modes up to which a fine grid is cheap; any grid gives a bound
 
 
 # Oscillators: response, poles and peaks in closed form.
@@ -176,7 +182,7 @@ def select_modes(modes: Oscillators, count: int) -> SelectedModes:
 
     error = 0.0
     if len(rest):  # the lesser of the supremum on a grid and the sum of all contributions
-        grid = frequency_grid(rest.poles, spacing=_FINE_SPACING if len(rest) <= _MAX_FINE_MODES else _COARSE_SPACING)
+        grid = frequency_grid(rest.poles, spacing=PHASE_SPACING if len(rest) <= _MAX_FINE_MODES else COARSE_SPACING)
         values, rounding = rest.response(grid.omega)
         supremum = grid.supremum(spectral_norms(values) + rounding, 0.0)
         error = min(supremum, float(np.sum(rest.contributions)))

@@ -33,7 +33,7 @@ from ltinet.reduction.supremum import spectral_norm
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 
 _STIFFNESS_TRIES = (0.9, 0.5, 0.1)  # multiples of an estimate of λ_min(K, M) for which a proof is tried
-_POWER_ITERATIONS = 6
+_POWER_ITERATIONS = 6  # they sharpen the estimate only
 _DAMPING_TOLERANCE = 1e-9  # of αM and βK: deviation of D from αM + βK that is accepted, and counted in bounds
 _GAP_SHARE = 0.25  # share of the modes, from the stiffest down, in which the widest gap is looked for
 _CUT_RATIOS = (1.002, 1.0005, 1.0001)  # of the stiffest mode: stiffnesses σ for which negative pivots are counted

@@ -35,7 +35,7 @@ from ltinet.reduction.mechanical_pencil import (
     remainder_bound,
 )
 from ltinet.reduction.projection import RayleighDamping
-from ltinet.reduction.rational_krylov import ProgressCallback
+from ltinet.reduction.rational_krylov import ACCEPTED_RATIO, NEGLIGIBLE_ERROR, ProgressCallback
 from ltinet.reduction.residual_bound import ResidualBound
 from ltinet.reduction.separation import DistanceBound, SeparatedSystem, separate_stable
 from ltinet.systems.matrices import make_read_only
@@ -46,13 +46,10 @@ from ltinet.systems.system_matrices import SystemMatrices
 
 MechanicalMethod = Literal["modes", "krylov"]
 
-_NEGLIGIBLE_COUPLING = 1e-6  # of the largest contribution of a mode: up to here the coupling of modes is neglected
+# Of the largest contribution of a mode: coupling that is neglected, and counted in the bound.
+_NEGLIGIBLE_COUPLING = 1e-6
 _MIN_MODES, _MAX_MODES = 20, 640  # number of modes that are computed to meet a tolerance
-_PROJECTION_SHARE = 0.6  # of the tolerance that the projection may take
-# Ratio of the error of the projection to the contribution of the first mode left out at which the projection
-# suffices. Empirical: bounds and estimates of projections are well above their errors.
-_ACCEPTED_RATIO = 4.0
-_NEGLIGIBLE_ERROR = 1e-10  # of the gain: smaller errors are not worth a shift
+_PROJECTION_SHARE = 0.6  # of the tolerance that the projection may take; the rest is left for the modes omitted
 _NO_BOUND_NOTE = "D is not of the form αM + βK, so that the damping couples modes: no bound is known"
 
 
@@ -114,17 +111,15 @@ def _modal_outcome(
 ) -> ReductionOutcome:
     """Return the outcome for uncoupled modes; the bound is the sum of its parts."""
     error, modes = sum(parts.values()), selection.oscillators
-    is_known = math.isfinite(error)
     return ReductionOutcome(
         matrices=modes.matrices,
         order=2 * len(modes),
         algorithm=algorithm,
-        error_bound=error if is_known else None,
-        estimate=error if is_known else selection.error,
+        estimate=error if math.isfinite(error) else selection.error,
         h2_bound=h2_bound,
         gain=selection.peak,
         hankel_values=None,
-        parts=parts if is_known else {},
+        parts=parts,
         second_order=_to_second_order(modes),
     )
 
@@ -161,17 +156,16 @@ def _coupled_outcome(modes: CoupledOscillators, full: SeparatedSystem, *, n_mode
     reduced, D = _separate(modes), modes.matrices.D
     norms = error_norms(full.stable, reduced, D)
     rounding = reduced.distance.peak + full.distance.peak
-    is_known = math.isfinite(norms.error + rounding) and full.aside.n_states == 0
+    is_stable = full.aside.n_states == 0
     return ReductionOutcome(
         matrices=modes.matrices,
         order=2 * len(modes),
         algorithm=f"modes with the largest gains, {len(modes)} of {n_modes}, coupled by the damping",
-        error_bound=norms.error + rounding if is_known else None,
         estimate=norms.error,
-        h2_bound=lambda: norms.h2_bound() + reduced.distance.h2 + full.distance.h2 if is_known else math.inf,
+        h2_bound=lambda: norms.h2_bound() + reduced.distance.h2 + full.distance.h2 if is_stable else math.inf,
         gain=norms.peak,
         hankel_values=None,
-        parts={"truncation": norms.error, "rounding": rounding} if is_known else {},
+        parts={"truncation": norms.error, "rounding": rounding} if is_stable else {},
         second_order=_to_second_order(modes),
     )
 
@@ -254,7 +248,7 @@ def _is_below_truncation(error: float, modes: Oscillators, count: int, gain: flo
     if n_left <= 0:
         return False
     first = float(np.sort(modes.contributions)[n_left - 1])
-    return error <= max(_ACCEPTED_RATIO * first, _NEGLIGIBLE_ERROR * gain)
+    return error <= max(ACCEPTED_RATIO * first, NEGLIGIBLE_ERROR * gain)
 
 
 # Large models whose damping couples modes: an estimate only.
@@ -296,7 +290,6 @@ def _estimated_outcome(
     return replace(
         best,
         algorithm=f"{origin}, the largest {best.order // 2} kept",
-        error_bound=None,
         estimate=best.estimate + change,
         h2_bound=lambda: math.inf,
         parts={},

@@ -18,8 +18,7 @@ from scipy import linalg
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
-from ltinet.blockdiag.decoupling import decouple_neurons
-from ltinet.blockdiag.schur import balanced_schur, is_symmetric
+from ltinet.blockdiag.eigenmodes import columns_of_modes, from_modes, to_modes
 
 Number = TypeVar("Number", np.float64, np.complex128)
 Mask = NDArray[np.bool_]
@@ -107,7 +106,7 @@ class Modes:
     @property
     def G(self) -> Array:
         """Input matrix of the real states, whose columns in x are Re w and Im w of an eigenvector w."""
-        return to_real_coordinates(self.B, self.pairs).real.copy()
+        return from_modes(self.B, self.pairs).real.copy()
 
     @property
     def H(self) -> Array:
@@ -133,9 +132,9 @@ class Modes:
             return cauchy_factor(rates, B, weights=by_B), cauchy_factor(rates, C, weights=by_C)
         L = cauchy_factor(self.rates, self.B, weights=_pivot_weights(sizes, self.B))
         R = cauchy_factor(self.rates.conj(), self.C.conj().T, weights=_pivot_weights(sizes, self.C.T))
-        R = 0.5 * to_real_coordinates(R, self.pairs)
+        R = 0.5 * from_modes(R, self.pairs)
         R[np.flatnonzero(self.rates.imag == 0.0)] *= 2.0
-        return _real_factor(to_real_coordinates(L, self.pairs)), _real_factor(R)
+        return _real_factor(from_modes(L, self.pairs)), _real_factor(R)
 
     def response(self, omega: Array) -> tuple[Complex, Array]:
         """Return H(iω) − D, `(K, p, m)`, and a bound on its rounding error in the Frobenius norm, `(K,)`."""
@@ -167,19 +166,7 @@ def sum_modes(
 def modes_from_blocks(rates: Complex, G: Array, H: Array) -> Modes:
     """Return the modes of real blocks: b = (g₁ − i g₂)/2 and c = h₁ + i h₂ for a pair."""
     pairs = np.flatnonzero(rates.imag > 0.0)
-    B, C = G.astype(np.complex128), H.astype(np.complex128)
-    B[pairs] = 0.5 * (G[pairs] - 1j * G[pairs + 1])
-    C[:, pairs] = H[:, pairs] + 1j * H[:, pairs + 1]
-    B[pairs + 1], C[:, pairs + 1] = B[pairs].conj(), C[:, pairs].conj()
-    return Modes(rates, B, C)
-
-
-def to_real_coordinates(rows: Complex, pairs: NDArray[np.intp]) -> Complex:
-    """Return coefficients of Re w and Im w from those of w and w̄: first + second and i (first − second)."""
-    result = np.array(rows)
-    result[pairs] = rows[pairs] + rows[pairs + 1]
-    result[pairs + 1] = 1j * (rows[pairs] - rows[pairs + 1])
-    return result
+    return Modes(rates, to_modes(G, pairs), columns_of_modes(H, pairs))
 
 
 def _multiply_blocks(rates: Complex, pairs: NDArray[np.intp], columns: Array) -> Array:
@@ -205,46 +192,3 @@ def _real_factor(factor: Complex) -> Array:
     if both.shape[1] <= both.shape[0]:
         return both
     return np.asarray(linalg.qr(both.T, mode="r", check_finite=False)[0][: len(both)].T)
-
-
-@dataclass(frozen=True, eq=False)
-class Eigenmodes:
-    """Matrices with A X = X F, where F has the real blocks of the rates; Im λ > 0 comes first in a pair."""
-
-    X: Array
-    X_inv: Array
-    rates: Complex
-
-
-def compute_eigenmodes(A: Array, *, max_condition: float) -> Eigenmodes | None:
-    """Return the modes of a matrix; None if the condition number of the eigenvectors exceeds n·max_condition. O(n³)."""
-    units, schur = balanced_schur(A)
-    decoupled = decouple_neurons(schur, schur.starts)
-    vectors, rates = _normalize_columns(decoupled.X, decoupled.diagonal, schur.pairs)
-    if not np.isfinite(vectors).all():
-        return None
-    try:
-        inverse = vectors.T if is_symmetric(A) else np.linalg.inv(vectors)
-    except np.linalg.LinAlgError:
-        return None
-    if not float(np.linalg.norm(vectors) * np.linalg.norm(inverse)) <= max_condition * max(len(A), 1):
-        return None
-    return Eigenmodes(
-        units.scaling[:, None] * (schur.Z @ vectors), (inverse @ schur.Z.T) / units.scaling, rates * units.factor
-    )
-
-
-def _normalize_columns(X: Array, diagonal: Array, pairs: NDArray[np.intp]) -> tuple[Array, Complex]:
-    """Return columns of unit length, those of pairs scaled so that their block [[a, b], [c, a]] has b = −c > 0."""
-    X = np.array(X)
-    b, c = diagonal[pairs, pairs + 1], diagonal[pairs + 1, pairs]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        X[:, pairs + 1] *= np.sign(b)
-        X[:, pairs] *= np.sqrt(np.abs(b / c))
-        lengths = np.sqrt(np.einsum("ij,ij->j", X, X))
-        lengths[pairs] = lengths[pairs + 1] = np.maximum(lengths[pairs], lengths[pairs + 1])
-        X /= lengths
-    rates = diagonal.diagonal().astype(np.complex128)
-    omega = np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
-    rates.imag[pairs], rates.imag[pairs + 1] = omega, -omega
-    return X, rates

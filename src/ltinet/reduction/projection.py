@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
+from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
+from ltinet.blockdiag.schur import SchurForm, real_schur
 from ltinet.reduction.dissipative_pencil import Pencil, Sparse
 from ltinet.reduction.mechanical_modes import Oscillators
-from ltinet.reduction.separation import solve_triangular_resolvent
 from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square
 
 # States of the projected model at many frequencies.
@@ -43,7 +44,7 @@ class ReducedStates:
         """Eigenvalues of A_r."""
         if self.is_diagonal:
             return np.asarray(self.A.diagonal(), dtype=np.complex128)
-        return np.asarray(self._schur[0].diagonal())
+        return self._schur.all_eigenvalues
 
     @cached_property
     def unsolved(self) -> float:
@@ -73,17 +74,14 @@ class ReducedStates:
         if self.is_diagonal:
             gains = np.asarray(1.0 / (1j * omega[:, None] - self.A.diagonal()), dtype=np.complex128)
             return _sum_modes(gains, matrix, self.B)
-        S, U = self._schur
-        s = np.asarray(1j * omega, dtype=np.complex128)
-        states = solve_triangular_resolvent(S, s, (U.conj().T @ self.B)[:, None, :])
-        values = ((matrix @ U) @ states.reshape(len(S), -1)).reshape(len(matrix), *states.shape[1:])
-        return np.ascontiguousarray(values.transpose(1, 0, 2))
+        R, Z = self._schur.R, self._schur.Z
+        states = QuasiTriangularMatrix(R).solve(np.asarray(1j * omega), (Z.T @ self.B)[:, :, None])
+        values = np.tensordot(matrix @ Z, states, 1)  # (k, m, K)
+        return np.ascontiguousarray(values.transpose(2, 0, 1))
 
     @cached_property
-    def _schur(self) -> tuple[Complex, Complex]:
-        """Complex Schur form: S and U with A_r = U S Uᴴ."""
-        S, U = linalg.schur(self.A, output="complex", check_finite=False)
-        return np.asarray(S), np.asarray(U)
+    def _schur(self) -> SchurForm:
+        return real_schur(self.A)
 
 
 class RayleighDamping(NamedTuple):
@@ -192,8 +190,7 @@ class Projection:
         return ReducedStates(A, B) if self.damping is None else DampedStates(A, B, self.damping)
 
 
-@dataclass(frozen=True, eq=False)
-class Combination:
+class Combination(NamedTuple):
     """Residual R(s) = Q (first + rest·y(s)) up to `off` in the Euclidean norm, at any frequency."""
 
     first: Array

@@ -17,6 +17,7 @@ from ltinet._util.floating_point import Array, Complex, summation_tolerance
 from ltinet.reduction.dissipative_pencil import DefiniteMatrix, Pencil
 from ltinet.reduction.projection import DampedStates, Projection, ReducedStates, ResidualSpace
 from ltinet.reduction.supremum import (
+    COARSE_SPACING,
     FrequencyGrid,
     frequency_grid,
     frobenius_norms,
@@ -26,12 +27,12 @@ from ltinet.reduction.supremum import (
     spectral_norms,
 )
 
-_SOLVE_COLUMNS = 32  # columns that are solved for at a time, for memory
-_N_CORNERS = 20  # frequencies ω₁ that are tried
-_STEEPNESS = (0.3, 1.0)  # values of ε that are tried
-# Corners that are tried for the H2 norm, around a corner that is known and without one.
+_SOLVE_COLUMNS = 32  # columns that are solved for at a time; memory only
+# Frequencies ω₁ and values of ε that are tried, and corners for the H2 norm, around a corner that is known and without
+# one. Each of them gives a proven bound; more only make the least one a little smaller.
+_N_CORNERS = 20
+_STEEPNESS = (0.3, 1.0)
 _N_H2_CORNERS, _N_UNKNOWN_CORNERS = 3, 8
-RESIDUAL_SPACING = 1.6  # rad in phase between grid points: a supremum is at most 1.15 times the largest value
 States = ReducedStates | DampedStates
 
 
@@ -139,7 +140,7 @@ def bound_residuals(
     """Evaluate residuals on a grid for the poles of both: O(K N m) for K frequencies, about 4 N of them."""
     inputs, outputs = projection.inputs, projection.outputs
     poles = np.concatenate([inputs.poles, outputs.poles])
-    grid = frequency_grid(poles, spacing=RESIDUAL_SPACING)
+    grid = frequency_grid(poles, spacing=COARSE_SPACING)
     rounding = projection_rounding(system, projection, lambda states: float(np.linalg.norm(states.largest)))
     gain = float(np.max(spectral_norms(inputs.times(projection.C, grid.omega)), initial=0.0))
     values = slow.product(projection, grid.omega)

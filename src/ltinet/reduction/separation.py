@@ -19,18 +19,21 @@ from scipy import linalg
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array, Complex, rounding_tolerance
 from ltinet.blockdiag.decoupling import decouple
-from ltinet.blockdiag.schur import balance_matrix
+from ltinet.blockdiag.eigenmodes import Eigenmodes, QuasiTriangularMatrix, compute_eigenmodes
+from ltinet.blockdiag.schur import SchurForm, balance_matrix, balanced_schur
 from ltinet.network.block_system import decomposition_residual
-from ltinet.reduction.modal_form import Eigenmodes, Modes, compute_eigenmodes, modes_from_blocks
+from ltinet.reduction.modal_form import Modes, modes_from_blocks
 from ltinet.reduction.supremum import frequency_grid
 from ltinet.systems.system_matrices import SystemMatrices
 
-_TILE = 32  # rows that one product of matrices updates before they are solved
 _CHUNK = 1 << 20  # complex numbers held at a time, 16 MB
-_MAX_BANDS = 600  # of frequencies, each of which counts with its largest gain
-_OFF_AXIS = 4.0  # ratio of |Re λ| to the rounding of λ from which on the sign of Re λ is certain
-_MAX_CONDITION = 1e9  # limit on cond(V)/n of eigenvectors V; the resulting error is measured afterwards
-_NEGLIGIBLE_DISTANCE = 1e-7  # of the largest gain of a mode: up to here modal coordinates are accepted at once
+_MAX_BANDS = 600  # of frequencies, each of which counts with its largest gain: any number gives a bound
+# Ratio of |Re λ| to the bound on its rounding: 1 proves the sign, 4 keeps 1/(|Re λ| − bound) within 4/3.
+_OFF_AXIS = 4.0
+# Limit on cond(V)/n of eigenvectors V; speed only, since the resulting error is bounded afterwards.
+_MAX_CONDITION = 1e9
+# Of the largest gain of a mode: modal coordinates are taken without a comparison; speed only.
+_NEGLIGIBLE_DISTANCE = 1e-7
 
 
 class DistanceBound(NamedTuple):
@@ -41,23 +44,6 @@ class DistanceBound(NamedTuple):
 
 
 UNBOUNDED = DistanceBound(math.inf, math.inf)
-
-
-def solve_triangular_resolvent(S: Complex, s: Complex, right: Complex) -> Complex:
-    """Return (s I − S)⁻¹ times right-hand sides `(k, len(s) or 1, m)` for upper triangular S, for all s together."""
-    k, m = len(S), right.shape[-1]
-    X = np.empty((k, len(s), m), dtype=np.complex128)
-    X[:] = right
-    flat = X.reshape(k, -1)
-    for stop in range(k, 0, -_TILE):
-        start = max(stop - _TILE, 0)
-        if stop < k:
-            flat[start:stop] += S[start:stop, stop:] @ flat[stop:]
-        for i in range(stop - 1, start - 1, -1):
-            if i + 1 < stop:
-                flat[i] += S[i, i + 1 : stop] @ flat[i + 1 : stop]
-            X[i] /= (s - S[i, i])[:, None]
-    return X
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +60,14 @@ class TriangularForm:
         return len(self.F)
 
     @cached_property
-    def schur(self) -> tuple[Complex, Complex]:
-        """Complex Schur form: S and U with F = U S Uᴴ."""
-        S, U = linalg.rsf2csf(self.F, np.eye(len(self.F)))
-        return np.asarray(S, dtype=np.complex128), np.asarray(U, dtype=np.complex128)
+    def triangle(self) -> QuasiTriangularMatrix:
+        """F, for solutions with many s I − F."""
+        return QuasiTriangularMatrix(self.F)
 
-    @property
+    @cached_property
     def poles(self) -> Complex:
         """Eigenvalues of F."""
-        return np.asarray(self.schur[0].diagonal())
+        return SchurForm(self.F, self.F).all_eigenvalues
 
     def multiply(self, columns: Array) -> Array:
         """Return F times columns."""
@@ -103,25 +88,23 @@ class TriangularForm:
 
         Back substitution solves a system whose entries are off by n·eps; the triangle itself is off by as much.
         """
-        S = self.schur[0]
+        n, size = self.n_states, float(np.linalg.norm(self.F))
         values = np.empty((len(omega), len(self.H), self.G.shape[1]), dtype=np.complex128)
         rounding = np.empty(len(omega))
-        chunk = max(1, _CHUNK // max(S.size, 1))
+        chunk = max(1, _CHUNK // max(n * n, 1))
         for start in range(0, len(omega), chunk):
             part = slice(start, start + chunk)
             values[part], sizes = self.response_and_sizes(omega[part])
-            rounding[part] = 20.0 * len(S) * EPS * (np.linalg.norm(S) + omega[part]) * sizes
+            rounding[part] = 20.0 * n * EPS * (size + omega[part]) * sizes
         return values, rounding
 
     def response_and_sizes(self, omega: Array) -> tuple[Complex, Array]:
         """Return H (iω − F)⁻¹ G and ‖H (iω − F)⁻¹‖ ‖(iω − F)⁻¹ G‖, the factor by which errors of F count."""
-        S, U = self.schur
-        G, H = U.conj().T @ self.G, self.H @ U
         s = np.asarray(1j * omega, dtype=np.complex128)
-        X = solve_triangular_resolvent(S, s, G[:, None, :])
-        Y = solve_triangular_resolvent(S.T[::-1, ::-1], s, np.ascontiguousarray(H.T[::-1, None, :]))[::-1]
-        values = np.einsum("pi,ikm->kpm", H, X)
-        sizes = np.linalg.norm(X, axis=(0, 2)) * np.linalg.norm(Y, axis=(0, 2))
+        X = self.triangle.solve(s, self.G[:, :, None])
+        Y = self.triangle.reversed_transpose.solve(s, self.H.T[::-1, :, None])
+        values = np.einsum("pi,imk->kpm", self.H, X)
+        sizes = np.linalg.norm(X, axis=(0, 1)) * np.linalg.norm(Y, axis=(0, 1))
         return np.asarray(values), np.asarray(sizes)
 
 
@@ -271,7 +254,7 @@ class SeparatedSystem:
 
 def separate_stable(system: SystemMatrices) -> SeparatedSystem:
     """Separate by modes, or by one Schur form if modes are ill conditioned. O(n³)."""
-    eigenmodes = compute_eigenmodes(system.A, max_condition=_MAX_CONDITION)
+    eigenmodes = compute_eigenmodes(system.A, *balanced_schur(system.A), max_condition=_MAX_CONDITION)
     modal = None if eigenmodes is None else _separate_modes(system, eigenmodes)
     if modal is not None and modal.distance.peak <= _NEGLIGIBLE_DISTANCE * _largest_modal_gain(modal.stable):
         return modal

@@ -42,10 +42,13 @@ def spectral_norm(matrix: Array) -> float:
 
 # Frequency grids and quadrature in the phase Θ.
 
-PHASE_SPACING = 0.8  # rad in Θ between neighbouring frequencies: M ≤ 1.021 max f
+PHASE_SPACING = 0.8
+"""Phase between neighbouring frequencies of a grid in rad: M ≤ max f/cos(0.2) = 1.021 max f."""
+COARSE_SPACING = 1.6
+"""Spacing where f is evaluated many times: M ≤ 1.086 max f, and 1.139 max f at the widest gap that is accepted."""
 _GAP_TOLERANCE = 1.25  # ratio of the widest gap that is accepted to the spacing, 1.033 max f; wider ones are halved
 _MAX_GAP = 6.28  # rad in Θ: just below 2π, where the bound becomes infinite; a gap itself is rounded
-_SAMPLES_PER_POLE = 12  # frequencies per pole at which Θ is tabulated before it is inverted
+_SAMPLES_PER_POLE = 12  # frequencies per pole at which Θ is tabulated before it is inverted; speed only
 _CHUNK = 1 << 21  # numbers held at a time, 16 MB
 # Newton steps of the inversion of Θ: grid points may lie anywhere near, nodes of a quadrature must be exact.
 _GRID_STEPS, _QUADRATURE_STEPS = 2, 60

@@ -22,11 +22,9 @@ from ltinet.signals.adaptive_sampling import sample_function
 from ltinet.signals.arrays import Times, Values
 from ltinet.signals.sampled import SampledApproximation, SampledSignal, SingleSignal
 from ltinet.signals.signal import Signal, SignalBatch
-from ltinet.signals.times import TimeAxis
+from ltinet.signals.times import GRID_ROUNDING, GRID_TOLERANCE, TimeAxis
 
-_SNAP_ROUNDING = 8.0  # in eps max |t|: rounding of uniform times t₀ + k h and of a delay, as in `times._GRID_ROUNDING`
-_MAX_SNAP = 1e-6  # relative to the shortest step, so that distinct times stay distinct
-_N_MAGNITUDE_SAMPLES = 200  # times at which the magnitude of a function is evaluated
+_N_MAGNITUDE_SAMPLES = 200  # times at which the magnitude of a function is evaluated; its factor is a rounding error
 
 
 class DelayedInput(NamedTuple):
@@ -65,7 +63,7 @@ def snap_to_targets(times: Times, remainder: Times, targets: Times) -> tuple[Tim
         return times, np.abs(remainder)
     largest = max(abs(float(targets[0])), abs(float(targets[-1])), float(np.abs(times).max()))
     steps = np.diff(targets)
-    limit = min(_SNAP_ROUNDING * EPS * largest, _MAX_SNAP * float(steps.min(initial=np.inf)))
+    limit = min(GRID_ROUNDING * EPS * largest, GRID_TOLERANCE * float(steps.min(initial=np.inf)))
     after = np.clip(np.searchsorted(targets, times), 0, len(targets) - 1)
     before = np.maximum(after - 1, 0)
     nearest = np.where(

@@ -46,8 +46,6 @@ def durations_to_seconds(array: NDArray[Any], name: str) -> Times:
         raise InvalidSignalError(f"{name} has durations that are NaT; remove them")
     size = _SECONDS_PER_UNIT[unit] * count
     counts = array.astype(np.int64)
-    if size.denominator == 1:
-        return counts.astype(np.float64) * float(size)
     if np.max(np.abs(counts), initial=0) <= _LARGEST_EXACT_INTEGER:  # a quotient of two float64 numbers is rounded once
         return counts.astype(np.float64) * float(size.numerator) / float(size.denominator)
     integers, part = np.divmod(counts, size.denominator)
@@ -77,11 +75,11 @@ def _all_are(array: NDArray[Any], kind: Any) -> bool:
 # Rounding error of t₀ + k h in units of eps max |t|: 0.5 for the sum and up to 1 for the product, since the span may be
 # twice as long as max |t|. It enters with the given time and with the last one, from which the step is computed; the
 # division for the step, the comparison, and the end that linspace sets, add one or two each.
-_GRID_ROUNDING = 8.0
+GRID_ROUNDING = 8.0
 # Largest deviation from a uniform grid relative to the step; results then err by this fraction of the change in a step.
 # The rounding of 10⁹ uniform times without an offset is within it. Larger deviations are due to a large offset of all
 # times, and such times are treated as nonuniform.
-_GRID_TOLERANCE = 1e-6
+GRID_TOLERANCE = 1e-6
 _CHUNK_SIZE = 2**18  # times per chunk, to limit temporary memory
 
 
@@ -202,7 +200,7 @@ def uniform_step(t: Times) -> float | None:
     if step <= 0.0:
         return None
     deviation = _grid_deviation(t, step)
-    bound = min(_GRID_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), _GRID_TOLERANCE * step)
+    bound = min(GRID_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), GRID_TOLERANCE * step)
     return step if deviation.max() <= bound and deviation.min() >= -bound else None
 
 

@@ -12,7 +12,6 @@ so that this method is for systems that do not grow.
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import scipy  # which loads scipy.fft when it is first used
@@ -96,7 +95,7 @@ class Convolution:
 
 def prepare_convolution(step: ExactStep, n_times: int) -> Convolution:
     """Prepare a convolution for `n_times` samples."""
-    K = convolution_width(n_times)
+    K = scipy.fft.next_fast_len(-(-n_times // 2), real=True)  # half of the samples, with a fast transform
     p, m = step.direct.shape
     by_Gamma, by_G1 = step.markov_parameters(2 * K)
     lags = np.zeros((m, p, 2, 2 * K))
@@ -106,29 +105,6 @@ def prepare_convolution(step: ExactStep, n_times: int) -> Convolution:
     from_first = np.ascontiguousarray(by_G1.transpose(2, 0, 1).reshape(m, -1)) if step.shift.any() else None
     grows = not max_abs(by_Gamma[K:]) <= MAX_POWER_NORM * max_abs(by_Gamma[:K])
     return Convolution(K, scipy.fft.rfft(lags, axis=-1), from_first, grows)
-
-
-@lru_cache(maxsize=64)
-def convolution_width(n_times: int) -> int:
-    """Return the smallest K that holds half of the samples and has a fast transform: a product of powers of 2, 3 and 5.
-
-    `scipy.fft.next_fast_len` returns the same; calling it would import scipy.fft in runs that need no transform.
-    """
-    lower = -(-n_times // 2)
-    best = _doubled_to(1, lower)
-    fives = 1
-    while fives < best:
-        product = fives
-        while product < best:
-            best = min(best, _doubled_to(product, lower))
-            product *= 3
-        fives *= 5
-    return best
-
-
-def _doubled_to(number: int, lower: int) -> int:
-    """Return the number times the smallest power of two with which it is at least `lower`."""
-    return number << max(0, -(-lower // number) - 1).bit_length()
 
 
 def _padded_halves(u: Array, K: int) -> Array:

@@ -20,7 +20,7 @@ from scipy.linalg import blas
 from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.cache import LRUCache, cached_property
 from ltinet._util.floating_point import Array
-from ltinet.simulation.convolution import Convolution, convolution_width, prepare_convolution
+from ltinet.simulation.convolution import Convolution, prepare_convolution
 from ltinet.simulation.modal import ModalSystem
 from ltinet.simulation.nonuniform import NonuniformSteps
 from ltinet.simulation.step_model import ExactStep, SingleSteps, prepare_single_steps, prepare_step_model
@@ -83,7 +83,7 @@ class CostModel:
     def convolution_seconds(self) -> float:
         """Seconds of a run by fast convolution: transforms, products, and a share of the preparation."""
         n, m, p = self.system.n_states, self.system.n_inputs, self.system.n_outputs
-        K = convolution_width(self.n_times)
+        K = max(1, self.n_times // 2)
         transforms = 4 * K * (m + p) * 0.6e-9 * math.log2(2 * K)
         products = 3 * K * m * p * 3e-9
         prepare = (
@@ -164,7 +164,7 @@ def prepare_nested_blocks(step: ExactStep, wide: TimeBlocks) -> NestedBlocks:
 def select_convolution(step: ExactStep, costs: CostModel) -> Convolution | None:
     """Prepare a convolution for a run from rest; None if other algorithms are faster or more accurate."""
     system, n_times = step.system, costs.n_times
-    n_markov_numbers = system.n_inputs * system.n_outputs * convolution_width(n_times)
+    n_markov_numbers = system.n_inputs * system.n_outputs * (n_times // 2)
     if (
         n_times < 2
         or not 0 < n_markov_numbers <= _MAX_MARKOV_NUMBERS

@@ -13,10 +13,9 @@ blocks are stepped one after the other.
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,15 +45,14 @@ _HALF_DEGREE_ERROR = 2.0**-40
 class InterpolatedSteps:
     """Steps of dense blocks z' = F z + G u of equal size, for any lengths.
 
-    A Chebyshev series is prepared if the number of lengths pays for it, with the degree that the block with the slowest
-    convergence needs.
+    A Chebyshev series is used if the lengths of a call, or of a run, pay for it, with the degree that the block with the
+    slowest convergence needs.
     """
 
     def __init__(self, F: Array, G: Array, *, linear: bool, longest: float | None = None) -> None:
         self._F, self._G, self._linear, self._longest = F, G, linear, longest
         self.numbers = F.size + 2 * G.size
         """Numbers in the matrices of a step."""
-        self._n_requested: dict[int, int] = {}
         self._series: dict[int, _Series] = {}
         self._minimum_degree: dict[int, int] = {}
         self._run_series: dict[int, _Series] | None = None
@@ -101,12 +99,7 @@ class InterpolatedSteps:
         if self._run_series is not None and exponent in self._run_series:
             return self._run_series[exponent].values(h)
         lengths, index = np.unique(h, return_inverse=True)
-        series = None
-        if self._run_series is None:  # a series is prepared once it pays for all lengths requested so far
-            series = self._series.get(exponent)
-            if series is None:
-                self._n_requested[exponent] = self._n_requested.get(exponent, 0) + len(lengths)
-                series = self._affordable_series(exponent, max_degree=self._n_requested[exponent] // 2)
+        series = self._affordable_series(exponent, max_degree=len(lengths) // 2) if self._run_series is None else None
         return self._exact(lengths)[index] if series is None else series.values(h)
 
     def _affordable_series(self, exponent: int, *, max_degree: int) -> "_Series | None":
@@ -318,7 +311,7 @@ class DenseStepGroup(NamedTuple):
 
 # Runs of steps side by side.
 
-_MAX_STATE_NUMBERS = 2**18  # numbers: states, or entries of small blocks, of steps that are processed together (2 MiB)
+_MAX_STATE_NUMBERS = 2**19  # speed only: numbers in the states of steps that are processed together (4 MiB)
 _MIN_STEPS_AT_ONCE = 64  # steps processed together, however many states there are: calls cost time as well
 _MAX_SMALL_BLOCK = (
     16  # states up to which products of matrices, all runs side by side, are faster than a loop over steps
@@ -351,12 +344,8 @@ class StepRuns:
         return two_sum(ends[1:], -ends[:-1])
 
     def at_position(self, position: int) -> tuple[slice, slice]:
-        """Return the steps at one position of all runs, and the runs that are long enough to have it."""
-        return slice(position, None, self.length), slice(len(range(position, self.n_steps, self.length)))
-
-
-Receive = Callable[[slice, Any, Array], None]
-"""Function that receives steps, some columns of the packed states, and their values after these steps."""
+        """Return the samples after the steps at one position of all runs, and the runs that are so long."""
+        return slice(position + 1, None, self.length), slice(len(range(position, self.n_steps, self.length)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,19 +365,16 @@ class NonuniformStepper:
         states[:, 0] = before
         for begin in range(first, last, self._at_once):
             end = min(begin + self._at_once, last)
-            after = states[:, begin - first + 1 : end - first + 1]
-            self._advance_between(begin, end, states[:, begin - first], partial(_store, after))
+            self._fill(states[:, begin - first : end - first + 1], begin, end)
         return states[:, : stop - first], states[:, -1]
 
     def outputs(self, weights: Matrix) -> Array:
-        """Return C z at all samples, `(batch, T, p)`, without storing the states."""
-        y = np.zeros((*self.u.shape[:2], weights.shape[1]))
-        state = self.z0
-        y[:, 0] = state @ weights
-        for begin in range(0, len(self.t) - 1, self._at_once):
-            end = min(begin + self._at_once, len(self.t) - 1)
-            receive = partial(_add_outputs, y[:, begin + 1 : end + 1], weights)
-            state = self._advance_between(begin, end, state, receive)
+        """Return C z at all samples, `(batch, T, p)`, without storing the states; `weights` is C, transposed."""
+        y, begin, state = np.empty((*self.u.shape[:2], weights.shape[1])), 0, self.z0
+        while begin < len(self.t):
+            piece = slice(begin, begin + self._at_once)
+            states, state = self.advance(piece.start, piece.stop, state)
+            y[:, piece], begin = states @ weights, piece.stop
         return y
 
     @cached_property
@@ -396,27 +382,15 @@ class NonuniformStepper:
         small = [dense.steps.numbers for dense in self.steps.dense if dense.n_states <= _MAX_SMALL_BLOCK]
         return max(_MIN_STEPS_AT_ONCE, _MAX_STATE_NUMBERS // max(1, self.z0.size, *small))
 
-    def _advance_between(self, begin: int, end: int, before: Array, receive: Receive) -> Array:
-        """Advance from one sample to another, pass on the states after all steps, and return the last."""
+    def _fill(self, states: Array, begin: int, end: int) -> None:
+        """Fill packed states `(batch, end − begin + 1, n)` from the first of them."""
         now, then = self.u[:, begin:end], self.u[:, begin + 1 : end + 1]
         steps = _StepBatch(StepRuns.of(end - begin), self.t[begin : end + 1], now, then)
-        after = np.empty_like(before)
         for scalars in self.steps.scalars:
-            after[:, scalars.columns] = steps.advance_scalars(scalars, before[:, scalars.columns], receive)
+            steps.fill_scalars(scalars, states)
         for dense in self.steps.dense:
-            advance = steps.advance_small_blocks if steps.may_multiply(dense) else steps.advance_large_blocks
-            after[:, dense.columns] = advance(dense, before, receive)
-        return after
-
-
-def _store(states: Array, steps: slice, columns: Any, after: Array) -> None:
-    """Store columns of packed states `(batch, steps, n)`."""
-    states[:, steps, columns] = after
-
-
-def _add_outputs(y: Array, weights: Matrix, steps: slice, columns: Any, after: Array) -> None:
-    """Add the contribution of columns of packed states to the outputs `(batch, steps, p)`; `weights` is C, transposed."""
-    y[:, steps] += after @ weights[columns]
+            fill = steps.fill_small_blocks if steps.may_multiply(dense) else steps.fill_large_blocks
+            fill(dense, states)
 
 
 @dataclass(frozen=True)
@@ -433,17 +407,16 @@ class _StepBatch:
         lengths = self.runs.split(np.diff(self.t)[None, :, None])[0, :, 0]
         return lengths, self.runs.split(self.now), self.runs.split(self.then)
 
-    def advance_scalars(self, scalars: ScalarStepGroup, first: Array, receive: Receive) -> Array:
-        """Advance scalars from their packed states at the beginning to those at the end."""
+    def fill_scalars(self, scalars: ScalarStepGroup, packed: Array) -> None:
+        """Fill the columns of scalars in packed states `(batch, steps + 1, n)` from the first of them."""
         decays, added = scalars.step(*self._in_runs)
         states = added.reshape(len(added), self.runs.length, self.runs.count, added.shape[-1]).transpose(1, 2, 0, 3)
         decays = decays._replace(factors=decays.factors.reshape(*states.shape[:2], 1, -1))
         over_runs = scalars.over_runs(*self.runs.lengths(self.t))
-        begin = np.ascontiguousarray(first).view(added.dtype)
+        begin = np.ascontiguousarray(packed[:, 0, scalars.columns]).view(added.dtype)
         for position, ends in enumerate(scan_in_runs(decays, states, begin, over_runs=over_runs)):
             steps, runs = self.runs.at_position(position)
-            receive(steps, scalars.columns, ends[runs].view(np.float64).swapaxes(0, 1))
-        return np.asarray(states[-1, -1].view(np.float64))
+            packed[:, steps, scalars.columns] = ends[runs].view(np.float64).swapaxes(0, 1)
 
     def may_multiply(self, dense: DenseStepGroup) -> bool:
         """Return True if the matrices of a run may be multiplied: for small blocks without transient growth.
@@ -454,19 +427,19 @@ class _StepBatch:
             return False
         return not dense.steps.has_transient_growth(float(self.runs.lengths(self.t)[0].max(initial=0.0)))
 
-    def advance_small_blocks(self, dense: DenseStepGroup, before: Array, receive: Receive) -> Array:
-        """Advance dense blocks, all runs side by side, from all packed states to those of the blocks at the end."""
+    def fill_small_blocks(self, dense: DenseStepGroup, packed: Array) -> None:
+        """Fill the columns of dense blocks in packed states, all runs side by side."""
         decays, added = dense.step(*self._in_runs)
         shape = (self.runs.length, self.runs.count)
         states, factors = (part.reshape(*shape, *part.shape[1:]) for part in (added, decays.factors))
-        for position, ends in enumerate(scan_in_runs(decays._replace(factors=factors), states, dense.states(before))):
+        begin = dense.states(packed[:, 0])
+        for position, ends in enumerate(scan_in_runs(decays._replace(factors=factors), states, begin)):
             steps, runs = self.runs.at_position(position)
-            receive(steps, dense.columns, dense.packed(ends[runs]))
-        return dense.packed(states[-1, -1:])[:, 0]
+            packed[:, steps, dense.columns] = dense.packed(ends[runs])
 
-    def advance_large_blocks(self, dense: DenseStepGroup, before: Array, receive: Receive) -> Array:
-        """Advance dense blocks step by step, from all packed states to those of the blocks at the end."""
-        h, state = np.diff(self.t), dense.states(before)
+    def fill_large_blocks(self, dense: DenseStepGroup, packed: Array) -> None:
+        """Fill the columns of dense blocks in packed states, step by step."""
+        h, state = np.diff(self.t), dense.states(packed[:, 0])
         scratch = np.empty_like(state)
         for steps in dense.batches(len(h)):
             decays, states = dense.step(h[steps], self.now[:, steps], self.then[:, steps])
@@ -474,5 +447,4 @@ class _StepBatch:
                 np.matmul(P, state, scratch)
                 after += scratch
                 state = after
-            receive(steps, dense.columns, dense.packed(states))
-        return dense.packed(state[None])[:, 0]
+            packed[:, steps.start + 1 : steps.stop + 1, dense.columns] = dense.packed(states)

@@ -68,7 +68,6 @@ class NonuniformScalarSteps:
         with np.errstate(over="ignore"):
             self.growth = float(np.exp(np.max(rates.real, initial=0.0) * longest))
             """Bound on |P|."""
-        self._n_requested: dict[int, int] = {}
         self._prepared: dict[int, _MixedMethod] = {}
         self._run_ranges: Container[int] | None = None
 
@@ -126,11 +125,7 @@ class NonuniformScalarSteps:
 
     def _method(self, number: int, n_lengths: int) -> "_StepMethod":
         """Return the method for lengths below 2^(octave − 3 number); two threads may prepare the same at once."""
-        if self._run_ranges is not None:
-            pays = number in self._run_ranges
-        else:
-            self._n_requested[number] = self._n_requested.get(number, 0) + n_lengths
-            pays = self._n_requested[number] >= _MIN_PREPARED_LENGTHS or number in self._prepared
+        pays = n_lengths >= _MIN_PREPARED_LENGTHS if self._run_ranges is None else number in self._run_ranges
         if not pays:
             return _DirectExponentials(self.rates, self.drive, self._incremental, self._linear)
         if number not in self._prepared:

@@ -19,7 +19,7 @@ from ltinet.error_bounds.double_double_exponentials import double_double_exponen
 from ltinet.error_bounds.step_rounding import StepMagnitudes
 from ltinet.simulation.modal import DenseBlock
 from ltinet.simulation.nonuniform import DenseStepGroup, NonuniformSteps, ScalarStepGroup
-from ltinet.simulation.propagators import is_short_step, matrix_steps, perron_norm, scalar_steps
+from ltinet.simulation.propagators import is_short_step, matrix_steps, scalar_steps, step_norm
 from ltinet.simulation.system_arrays import EngineArrays
 from ltinet.simulation.time_cells import step_cells
 
@@ -62,10 +62,9 @@ def measure_block_errors(arrays: EngineArrays, longest: float, *, linear: bool) 
     """
     result = []
     for modes, block in zip(arrays.mode_slices, arrays.system.blocks, strict=True):
-        size = perron_norm(block.F)
-        if is_short_step(block.F, longest, size=size):
+        if is_short_step(block.F, longest):
             continue
-        octaves = math.ceil(math.log2(max(2.0, min(size * longest, MAX_FLOAT))))
+        octaves = math.ceil(math.log2(max(2.0, min(step_norm(block.F) * longest, MAX_FLOAT))))
         fractions = np.array(OCTAVE_FRACTIONS if len(block.F) <= _MANY_STATES else OCTAVE_FRACTIONS[:1])
         lengths = longest * np.multiply.outer(0.5 ** np.arange(min(octaves, _MAX_OCTAVES)), fractions)
         computed = matrix_steps(block.F, block.G, lengths.ravel(), linear=linear)

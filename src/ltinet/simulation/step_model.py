@@ -48,10 +48,6 @@ class ExactStep:
 
     system: ModalSystem
     length: float
-    shift_factors: Complex
-    """Factors in G₁ = factors ∘ B of the scalars."""
-    gamma_factors: Complex
-    """Factors in Γ = factors ∘ B of the scalars."""
     dense: tuple[Matrix, ...]
     """P of the dense blocks."""
     G0: InputMatrices
@@ -186,7 +182,6 @@ def _rows_times_powers(rows: Matrix, squares: list[Matrix], count: int) -> Array
 def prepare_step_model(system: ModalSystem, length: float, *, linear: bool) -> ExactStep:
     """Prepare the step model of one length."""
     scalars = scalar_steps(system.rates, np.array([length]), linear=linear)
-    shift_factors, gamma_factors = scalars.end[0], scalars.P[0] * scalars.end[0] + scalars.begin[0]
     dense = [matrix_steps(block.F, block.G, np.array([length]), linear=linear) for block in system.blocks]
     P = tuple(part.P[0] for part in dense)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -195,12 +190,10 @@ def prepare_step_model(system: ModalSystem, length: float, *, linear: bool) -> E
     return ExactStep(
         system=system,
         length=length,
-        shift_factors=shift_factors,
-        gamma_factors=gamma_factors,
         dense=P,
         G0=InputMatrices(scalars.begin[0] * system.B.T, tuple(part.begin[0] for part in dense)),
-        G1=InputMatrices(shift_factors * system.B.T, tuple(part.end[0] for part in dense)),
-        Gamma=InputMatrices(gamma_factors * system.B.T, Gamma),
+        G1=InputMatrices(scalars.end[0] * system.B.T, tuple(part.end[0] for part in dense)),
+        Gamma=InputMatrices((scalars.P[0] * scalars.end[0] + scalars.begin[0]) * system.B.T, Gamma),
         has_fast_growth=bool(linear and not growth < _FAST_GROWTH),
     )
 
@@ -223,12 +216,6 @@ class SingleSteps:
     """P of all states."""
 
     width = 1
-
-    @cached_property
-    def _scalar_input_weights(self) -> Matrix:
-        """B of the scalars, packed, (m × 2 pairs + reals)."""
-        system = self.step.system
-        return pack_states(system, system.B.T, [])
 
     def outputs(self, u: Array, w: Array, *, threads: int = 1) -> Array:
         """Return outputs `(batch, T, p)` at all samples of u `(batch, T, m)`, from packed w at the first."""
@@ -258,16 +245,8 @@ class SingleSteps:
         return w
 
     def states(self, u: Array, w: Array) -> tuple[Array, Array]:
-        """Return packed z `(batch, T, n)` at all samples, and w one step after the last.
-
-        Scalars are driven by B u: one product, from which G₁ u and Γ u follow by factors.
-        """
-        dense = slice(self._scalar_input_weights.shape[1], None)
-        driven = _product_of_rows(u, self._scalar_input_weights)
-        ends, z = np.empty((2, *u.shape[:-1], self.step.system.n_states))
-        _scale_scalars(driven, self.step.gamma_factors, out=ends)
-        _scale_scalars(driven, self.step.shift_factors, out=z)
-        ends[..., dense], z[..., dense] = u @ self.from_inputs[:, dense], u @ self.step.shift.T[:, dense]
+        """Return packed z `(batch, T, n)` at all samples, and w one step after the last."""
+        ends, z = u @ self.from_inputs, u @ self.step.shift.T
         scan_states(ends, w, self.decay)
         z[:, 0] += w
         z[:, 1:] += ends[:, :-1]
@@ -282,26 +261,6 @@ def prepare_single_steps(step: ExactStep) -> SingleSteps:
         to_outputs=np.ascontiguousarray(step.observability_rows(1)[0].T),
         decay=step.decay(1),
     )
-
-
-def _product_of_rows(u: Array, weights: Matrix) -> Array:
-    """Return u · weights; rows of zeros, as before and after a pulse, are not multiplied."""
-    rows = u.any(axis=-1)
-    if 2 * np.count_nonzero(rows) > rows.size:
-        return np.asarray(u @ weights)
-    product = np.zeros((*u.shape[:-1], weights.shape[1]))
-    product[rows] = u[rows] @ weights
-    return product
-
-
-def _scale_scalars(driven: Array, factors: Complex, out: Array) -> None:
-    """Multiply packed scalars by a complex number each, into the leading part of `out`."""
-    n_scalars = driven.shape[-1]
-    pairs = 2 * (n_scalars - len(factors))
-    if pairs:
-        scaled = out[..., :pairs].view(np.complex128)
-        np.multiply(driven[..., :pairs].view(np.complex128), factors[: pairs // 2], out=scaled)
-    np.multiply(driven[..., pairs:], factors[pairs // 2 :].real, out=out[..., pairs:n_scalars])
 
 
 # Batches.

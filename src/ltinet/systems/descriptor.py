@@ -21,7 +21,7 @@ from scipy.linalg import lapack, qr, solve_triangular
 from ltinet._util.floating_point import EPS, Array, rounding_tolerance
 from ltinet.errors import InvalidSystemError
 from ltinet.systems.matrices import Matrix
-from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU
+from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU, is_singular
 
 
 class SingularMassError(InvalidSystemError):
@@ -169,7 +169,7 @@ def _make_solver(A22: Any, *, size: float = 0.0) -> Any:
     """
     if hasattr(A22, "nnz"):
         factors = SparseLU(A22, has_symmetric_pattern=False)
-        if not factors.condition() * A22.shape[0] * EPS < 1.0:
+        if factors.is_singular:
             raise SingularMatrixError
         return factors.solve
     if not len(A22):
@@ -214,15 +214,7 @@ def _singular_pencil_error(E: Any, A: Any) -> InvalidSystemError:
     """
     s = 0.7390851332151607 * float(abs(A).max()) / max(float(abs(E).max()), np.finfo(np.float64).tiny)
     pencil = s * E - A
-    try:
-        if hasattr(pencil, "nnz"):
-            SparseLU(pencil, has_symmetric_pattern=False).solve(np.ones((pencil.shape[0], 1)))
-            is_regular = True
-        else:
-            is_regular = bool(np.linalg.cond(pencil) * len(pencil) * EPS < 1.0)
-    except SingularMatrixError:
-        is_regular = False
-    if not is_regular:
+    if is_singular(pencil):
         return InvalidSystemError(
             "the pencil sE − A is singular for all s, so the equations do not determine the states; remove redundant "
             "equations and add one for every variable without any"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, onenormest, splu
 
-from ltinet._util.floating_point import summation_tolerance
+from ltinet._util.floating_point import EPS, summation_tolerance
 from ltinet.errors import InvalidSystemError
 from ltinet.systems.matrices import SparseMatrix
 
@@ -85,6 +85,11 @@ class SparseLU:
         )
         return float(abs(self._matrix).sum(axis=0).max() * onenormest(inverse))
 
+    @property
+    def is_singular(self) -> bool:
+        """True if M is singular to working precision."""
+        return not self.condition() * self._matrix.shape[0] * EPS < 1.0
+
     def _refined(self, right: Columns, *, transposed: bool) -> Columns | None:
         """Return the refined solution, or None if the residual relative to |M||X| + |right| stays too large."""
         M: Any = self._matrix.T if transposed else self._matrix
@@ -101,6 +106,14 @@ class SparseLU:
             if np.all(np.abs(R).max(axis=0, initial=0.0) <= limit * scale):
                 return np.asarray(X)
         return None
+
+
+def is_singular(matrix: Any) -> bool:
+    """Return whether a sparse matrix is singular to working precision, by an LU factorization."""
+    try:
+        return SparseLU(matrix, has_symmetric_pattern=False).is_singular
+    except SingularMatrixError:
+        return True
 
 
 def has_symmetric_pattern(*matrices: SparseMatrix | None) -> bool:

@@ -7,6 +7,7 @@ time column is recognized by its name or its cells, and its unit by the options,
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
+from itertools import groupby
 from typing import final
 
 from ltinet._util.text import format_count, format_names
@@ -214,17 +215,10 @@ def detect_layout(lines: Sequence[Line], *, header: bool | None) -> Layout | Non
 def _longest_run(lines: Sequence[Line]) -> tuple[int | None, bool]:
     """Return the start of the longest run, and whether it is clean: rows with text count only if there are no others."""
     for is_clean in (True, False):
-        fitting = [line.is_data if is_clean else line.n_data > 0 for line in lines]
-        best, length, begin = None, 0, 0
-        for place, line in enumerate(lines):
-            if not fitting[place]:
-                continue
-            if place == 0 or not fitting[place - 1] or len(lines[place - 1].cells) != len(line.cells):
-                begin = place
-            if place - begin + 1 > length:
-                best, length = begin, place - begin + 1
-        if best is not None:
-            return best, is_clean
+        shapes = [(line.is_data if is_clean else line.n_data > 0, len(line.cells)) for line in lines]
+        runs = [list(run) for (fits, _), run in groupby(range(len(lines)), key=shapes.__getitem__) if fits]
+        if runs:
+            return max(runs, key=len)[0], is_clean
     return None, False
 
 
@@ -339,7 +333,10 @@ def detect_columns(layout: Layout, options: TableOptions, title: str) -> Columns
     zone = None if options.zone is None else parse_time_zone(options.zone)
     if time is not None and zone is None and mentions_utc(names[time]):
         zone = UTC
-    unit = None if time is None or is_stamped else _time_unit(names[time], layout, time, options, title)
+    unit = None
+    if time is not None and not is_stamped:
+        below = "" if layout.units is None else _strip_brackets(layout.units.cells[time])
+        unit = detect_time_unit(names[time], below, options, title)
     values = _value_columns(names, time, empty, options, title)
     return Columns(tuple(names), time, is_stamped, unit, zone, values, frozenset(empty))
 
@@ -410,9 +407,8 @@ def _reject_other_clocks(name: str, cells: Sequence[tuple[int, str]], title: str
             raise FileFormatError(f"{where} is a time of day without a date; {instead}")
 
 
-def _time_unit(name: str, layout: Layout, place: int, options: TableOptions, title: str) -> str | None:
-    """Return the unit of the times: that of the options, of the row of units, or of the name."""
-    below = "" if layout.units is None else _strip_brackets(layout.units.cells[place])
+def detect_time_unit(name: str, below: str, options: TableOptions, title: str) -> str | None:
+    """Return the unit of the times: that of the options, of the row of units `below`, or of the name."""
     text = options.time_unit if options.time_unit is not None else (below or unit_text(name))
     if text is None or is_gap(text):
         return unit_of(name)  # a column called "seconds"

@@ -302,14 +302,12 @@ class GapFiller:
         self._reject_open_gap(gaps[0], joined.lines[0], "no value comes before it")
         # For each cell the last row, up to its own, in which its column has a value.
         known = np.maximum.accumulate(np.where(gaps, 0, np.arange(len(gaps))[:, None]), axis=0)
-        end = len(joined.t) if self._policy == "hold" else int(known[-1].min()) + 1
-        filled = joined.values.copy()
-        for column in range(filled.shape[1]):
-            missing = gaps[:end, column]
-            if self._policy == "hold":
-                filled[:end, column] = joined.values[known[:end, column], column]
-            elif missing.any():
-                with_value = np.flatnonzero(~gaps[:, column])
+        if self._policy == "hold":
+            end, filled = len(joined.t), np.take_along_axis(joined.values, known, axis=0)
+        else:
+            end, filled = int(known[-1].min()) + 1, joined.values.copy()
+            for column in np.flatnonzero(gaps[:end].any(axis=0)):
+                missing, with_value = gaps[:end, column], ~gaps[:, column]
                 filled[:end, column][missing] = np.interp(
                     joined.t[:end][missing], joined.t[with_value], joined.values[with_value, column]
                 )

@@ -66,63 +66,44 @@ def parse_rows(block: TextBlock, form: TableFormat, gaps: Gaps) -> ParsedRows:
 
 
 def _parse_fast(block: TextBlock, form: TableFormat) -> ParsedRows | None:
-    columns, n_columns = form.columns, form.n_columns
+    """Parse the rows of a block by pyarrow or NumPy; return None if it must be read row by row."""
+    columns, dialect = form.columns, form.dialect
+    stamps = columns.time if columns.is_stamped else None
+    text = _plain_text(block.content, dialect, b"" if stamps is None else _STAMPS)
+    if text is None:
+        return None
+    table = _parse_by_arrow(text, dialect, form.n_columns) if stamps is None else None
     times: Array | list[str] = []
-    if columns.is_stamped and columns.time is not None:
-        parsed = parse_stamped(block.content, form.dialect, n_columns, columns.time)
+    if table is None:
+        parsed = _parse_by_numpy(text, dialect, form.n_columns, stamps)
         if parsed is None:
             return None
         times, table = parsed
-    else:
-        numbers = parse_plain(block.content, form.dialect, n_columns)
-        if numbers is None:
-            return None
-        table = numbers
-        if columns.time is not None:
-            times = np.ascontiguousarray(table[:, columns.time])
-    if len(table) != count_lines(block.content):  # blank lines: line numbers do not follow from row numbers
+    if not np.isfinite(table).all() or len(table) != count_lines(block.content):  # blank lines shift line numbers
         return None
+    if columns.time is not None and stamps is None:
+        times = np.ascontiguousarray(table[:, columns.time])
     first, last = (columns.values[0], columns.values[-1]) if columns.values else (0, -1)
     in_order = columns.values == tuple(range(first, last + 1))
     values = table[:, first : last + 1] if in_order else table[:, columns.values]
     return ParsedRows(times, values, None, block.first_line)
 
 
-def parse_plain(content: bytes, dialect: Dialect, n_columns: int) -> Array | None:
-    """Return all cells `(rows, n_columns)` of a block; None if it must be read row by row."""
-    text = _plain_text(content, dialect, b"")
-    if text is None:
+def _parse_by_numpy(
+    text: bytes, dialect: Dialect, n_columns: int, stamps: int | None
+) -> tuple[list[str], Array] | None:
+    """Return the column of stamps as text, if there is one, and a table `(rows, n_columns)` with zeros in its place."""
+    if stamps is not None and dialect.delimiter == " ":  # a blank may stand between date and time
         return None
-    table = _parse_by_arrow(text, dialect, n_columns) if len(text) >= _MIN_ARROW_BYTES else None
-    if table is None:
-        delimiter = None if dialect.delimiter == " " else dialect.delimiter
-        try:
-            table = np.loadtxt(text.decode("ascii").split("\n"), delimiter=delimiter, comments=None, ndmin=2)
-        except ValueError:
-            return None
-    return table if table.shape[1] == n_columns and np.isfinite(table).all() else None
-
-
-def parse_stamped(content: bytes, dialect: Dialect, n_columns: int, time: int) -> tuple[list[str], Array] | None:
-    """Return the column of stamps as text and a table of the others; None if the block must be read row by row.
-
-    The table `(rows, n_columns)` has zeros in the column of stamps.
-    """
-    text = _plain_text(content, dialect, _STAMPS)
-    if text is None or dialect.delimiter == " " or n_columns < 2:
-        return None
-    kinds = [(str(k), f"U{_LONGEST_STAMP}" if k == time else "f8") for k in range(n_columns)]
+    kinds = [(str(k), f"U{_LONGEST_STAMP}" if k == stamps else "f8") for k in range(n_columns)]
+    delimiter = None if dialect.delimiter == " " else dialect.delimiter
     try:
-        rows = np.loadtxt(
-            text.decode("ascii").split("\n"), dtype=kinds, delimiter=dialect.delimiter, comments=None, ndmin=1
-        )
+        rows = np.loadtxt(text.decode("ascii").split("\n"), dtype=kinds, delimiter=delimiter, comments=None, ndmin=1)
     except ValueError:
         return None
-    stamps = [stamp.strip() for stamp in rows[str(time)].tolist()]
-    table = np.column_stack([np.zeros(len(rows)) if k == time else rows[str(k)] for k in range(n_columns)])
-    if not np.isfinite(table).all() or any(len(stamp) >= _LONGEST_STAMP - 1 for stamp in stamps):
-        return None
-    return stamps, table
+    table = np.column_stack([np.zeros(len(rows)) if k == stamps else rows[str(k)] for k in range(n_columns)])
+    cells = [] if stamps is None else [stamp.strip() for stamp in rows[str(stamps)].tolist()]
+    return None if any(len(cell) >= _LONGEST_STAMP - 1 for cell in cells) else (cells, table)
 
 
 @cache
@@ -149,7 +130,7 @@ def _plain_text(content: bytes, dialect: Dialect, more: bytes) -> bytes | None:
 
 
 def _parse_by_arrow(content: bytes, dialect: Dialect, n_columns: int) -> Array | None:
-    package = import_pyarrow()
+    package = import_pyarrow() if len(content) >= _MIN_ARROW_BYTES else None
     if package is None or dialect.delimiter == " ":
         return None
     names = [str(k) for k in range(n_columns)]

@@ -5,6 +5,7 @@ line number.
 """
 
 import codecs
+import io
 import os
 import select
 from collections.abc import Iterator
@@ -80,19 +81,16 @@ def _has_more(stream: BinaryIO) -> bool:
 
 
 def _decode(pieces: Iterator[bytes], title: str, encoding: str) -> Iterator[bytes]:
-    """Re-encode pieces of text as UTF-8."""
+    """Re-encode pieces of text as UTF-8, with line feeds at the ends of lines."""
     is_utf8 = codecs.lookup(encoding).name in ("utf-8", "ascii")
-    decoder = codecs.getincrementaldecoder("utf-8-sig" if is_utf8 else encoding)()
+    characters = codecs.getincrementaldecoder("utf-8-sig" if is_utf8 else encoding)()
+    decoder = io.IncrementalNewlineDecoder(characters, translate=True)
     line = 1
     for number, piece in enumerate(pieces):
         if number == 0 and is_utf8 and piece.startswith(_FOREIGN_MARKS):
             raise FileFormatError(
                 f'{title} is not text in UTF-8 but in UTF-16; read it with encoding="utf-16", or save it as UTF-8'
             )
-        if number and piece.isascii() and is_utf8 and not decoder.getstate()[0]:
-            yield piece
-            line += count_lines(piece)
-            continue
         try:
             text = decoder.decode(piece)
         except UnicodeDecodeError as error:
@@ -104,19 +102,18 @@ def _decode(pieces: Iterator[bytes], title: str, encoding: str) -> Iterator[byte
         line += text.count("\n")
         yield text.encode("utf-8", "replace")
     try:
-        decoder.decode(b"", final=True)
+        yield decoder.decode(b"", final=True).encode("utf-8", "replace")
     except UnicodeDecodeError:
         raise FileFormatError(f"{title}, line {line} ends in the middle of a character; it may be cut off") from None
 
 
 def _split_at_lines(pieces: Iterator[bytes], title: str) -> Iterator[bytes]:
-    """Convert line ends to line feeds, and yield pieces that end with one; the last line is completed."""
+    """Yield pieces that end with a line feed; the last line is completed."""
     rest, lines = b"", 1
     for piece in pieces:
-        pending = b"\r" if piece.endswith(b"\r") else b""  # the next piece may begin with the line feed of \r\n
-        text = _with_line_feeds(rest + piece[: len(piece) - len(pending)])
+        text = rest + piece
         end = text.rfind(b"\n") + 1
-        rest = text[end:] + pending
+        rest = text[end:]
         # Only the first line and the rest may be longer than a block: all others lie within one piece.
         if end and text.find(b"\n") > LONGEST_LINE:
             raise _line_too_long(lines, title)
@@ -126,11 +123,7 @@ def _split_at_lines(pieces: Iterator[bytes], title: str) -> Iterator[bytes]:
         if len(rest) > LONGEST_LINE:
             raise _line_too_long(lines, title)
     if rest:
-        yield _with_line_feeds(rest).removesuffix(b"\n") + b"\n"
-
-
-def _with_line_feeds(content: bytes) -> bytes:
-    return content.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in content else content
+        yield rest + b"\n"
 
 
 def _line_too_long(line: int, title: str) -> FileFormatError:

@@ -18,10 +18,10 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_path
 from ltinet.errors import FileFormatError, MissingDependencyError
 from ltinet.tables.cells import quote_cell
-from ltinet.tables.format_detection import KNOWN_UNITS_TEXT, column_position, reject_repeated_name
+from ltinet.tables.format_detection import column_position, detect_time_unit, reject_repeated_name
 from ltinet.tables.options import Column, Gaps, TableOptions, validate_options
 from ltinet.tables.reading import GapFiller, Samples, TableChunk, TableReader
-from ltinet.tables.timestamps import is_time_name, reject_epoch_numbers, to_seconds_factors, unit_of, unit_text
+from ltinet.tables.timestamps import is_time_name, reject_epoch_numbers, to_seconds_factors
 
 _TITLE = "the DataFrame"
 
@@ -262,16 +262,11 @@ def _convert_times(values: Any, name: str, options: TableOptions) -> tuple[Array
         raise FileFormatError(
             f"{_TITLE}: times of type {kind} are not supported; give numbers, or pandas.to_datetime of them"
         )
-    text = options.time_unit or unit_text(name)
-    unit = None if text is None else unit_of(text)
-    if text is not None and unit is None:
-        raise FileFormatError(
-            f'{_TITLE}: the unit {quote_cell(text)} is not known; give time_unit="s" ({KNOWN_UNITS_TEXT})'
-        )
+    unit = detect_time_unit(name, "", options, _TITLE)
     factor, divisor = (1.0, 1.0) if unit is None else to_seconds_factors(unit)
     notes = () if unit in (None, "s") else (f"times in {unit} brought to seconds",)
     t = np.asarray(values.to_numpy(), dtype=np.float64) * factor / divisor
-    if text is None:
+    if unit is None:
         reject_epoch_numbers(float(t[0]), f"{_TITLE}, row 0")
     return t, None, notes
 

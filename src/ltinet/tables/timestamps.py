@@ -7,8 +7,9 @@ unit.
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from types import MappingProxyType
+from typing import cast
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -113,9 +114,7 @@ def parse_time_zone(name: str) -> tzinfo:
     if name.upper() in ("UTC", "Z", "GMT"):
         return UTC
     try:
-        if name[:1] in "+-":
-            return timezone(timedelta(seconds=_parse_offset(name) // NANOSECONDS_PER_SECOND))
-        return ZoneInfo(name)
+        return _fixed_zone(name) if name.startswith(("+", "-")) else ZoneInfo(name)
     except Exception:  # keys of zones are paths, whose lookup fails in many ways
         raise FileFormatError(
             f"zone is {sanitize(repr(name))}; give UTC, an offset such as +01:00, or a name such as Europe/Berlin"
@@ -149,7 +148,7 @@ def parse_timestamps(cells: Sequence[str], zone: tzinfo | None) -> tuple[Nanosec
         )
     if "" in first_places:
         return clock - _zone_offsets(clock, zone), False
-    offsets = {text: _parse_offset(text) for text in first_places}
+    offsets = {text: _offset(datetime(1970, 1, 1, tzinfo=_fixed_zone(text))) for text in first_places}
     return clock - np.array([offsets[suffix] for suffix in suffixes], dtype=np.int64), True
 
 
@@ -185,13 +184,15 @@ def _parse_clock(texts: Sequence[str], cells: Sequence[str]) -> Nanoseconds:
         raise
 
 
-def _parse_offset(text: str) -> int:
-    """Return the nanoseconds that a clock with this suffix is ahead of UTC."""
-    if text.upper() in ("Z", "UTC"):
-        return 0
-    digits = text[1:].replace(":", "").ljust(4, "0")
-    ahead = (int(digits[:2]) * 3600 + int(digits[2:]) * 60) * NANOSECONDS_PER_SECOND
-    return -ahead if text[0] == "-" else ahead
+def _fixed_zone(text: str) -> tzinfo:
+    """Return the zone of a suffix such as Z, UTC, +01 or +01:00."""
+    return cast("tzinfo", datetime.fromisoformat(f"1970-01-01T00:00{text.upper().replace('UTC', 'Z')}").tzinfo)
+
+
+def _offset(moment: datetime) -> int:
+    """Return the nanoseconds by which a clock is ahead of UTC; 0 for times that its zone does not know."""
+    ahead = moment.utcoffset()
+    return 0 if ahead is None else int(ahead.total_seconds()) * NANOSECONDS_PER_SECOND
 
 
 def _zone_offsets(clock: Nanoseconds, zone: tzinfo | None) -> Nanoseconds:
@@ -203,9 +204,8 @@ def _zone_offsets(clock: Nanoseconds, zone: tzinfo | None) -> Nanoseconds:
     ambiguous = np.zeros(len(quarters), dtype=np.bool_)
     for place, quarter in enumerate(quarters.tolist()):
         local = datetime(1970, 1, 1) + timedelta(seconds=quarter * 900)
-        first, second = (local.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
-        ambiguous[place] = first != second or first is None
-        offsets[place] = 0 if first is None else int(first.total_seconds()) * NANOSECONDS_PER_SECOND
+        first, second = (_offset(local.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
+        ambiguous[place], offsets[place] = first != second, first
     if ambiguous.any():
         raise TimestampError(
             int(np.argmax(ambiguous[which])),

@@ -147,8 +147,13 @@ def _coefficients(order: int, dtype: torch.dtype, device: torch.device) -> Tenso
 _COEFFICIENTS = [[1.0 / math.factorial(4 * row + column + 2) for column in range(4)] for row in range(5)]
 
 
-def matrix_phi(M: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Compute e^M, φ₁(M) and φ₂(M) for matrices `(…, k, k)`.
+def matrix_exponential(M: Tensor) -> Tensor:
+    """Compute e^M for matrices `(…, k, k)`. Cost 9 + s products."""
+    return matrix_phi(M, with_phi=False)[0]
+
+
+def matrix_phi(M: Tensor, *, with_phi: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute e^M, φ₁(M) and φ₂(M) for matrices `(…, k, k)`; the latter two are not doubled without `with_phi`.
 
     Doublings use φ₁(2z) = φ₁(z)(1 + E/2) and φ₂(2z) = (φ₁(z)² + 2 φ₂(z))/4. Cost 9 + 3 s products.
     """
@@ -159,27 +164,15 @@ def matrix_phi(M: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     scaled = M * torch.exp2(-doublings)
     second = _phi2_series(scaled, identity)
     first = identity + scaled @ second
-    power = _MatrixExponential(E=scaled @ first, full=identity + scaled @ first)
-    for count in range(max_doublings):
-        is_active = doublings > count
-        second = torch.where(is_active, 0.25 * (first @ first + 2.0 * second), second)
-        first = torch.where(is_active, first + 0.5 * (power.E @ first), first)
-        power = _double(power, identity, is_active)
-    return power.full / units, first / units, second / units
-
-
-def matrix_exponential(M: Tensor) -> Tensor:
-    """Compute e^M for matrices `(…, k, k)`. Cost 9 + s products."""
-    units = _scaling_units(M)
-    M = M * units
-    doublings, max_doublings = _n_doublings(M)
-    identity = torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
-    scaled = M * torch.exp2(-doublings)
-    E = scaled @ (identity + scaled @ _phi2_series(scaled, identity))
+    E = scaled @ first
     power = _MatrixExponential(E, identity + E)
     for count in range(max_doublings):
-        power = _double(power, identity, doublings > count)
-    return power.full / units
+        is_active = doublings > count
+        if with_phi:
+            second = torch.where(is_active, 0.25 * (first @ first + 2.0 * second), second)
+            first = torch.where(is_active, first + 0.5 * (power.E @ first), first)
+        power = _double(power, identity, is_active)
+    return power.full / units, first / units, second / units
 
 
 class _MatrixExponential(NamedTuple):

@@ -160,7 +160,8 @@ def scan_into(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *
     body, tail = (slice(rest, None), slice(0, rest)) if reverse else (slice(0, steps - rest), slice(steps - rest, None))
     shape = (count, width)
     drive_runs, state_runs = drive[:, :, body].unflatten(2, shape), states[:, :, body].unflatten(2, shape)
-    ends_from_rest = _run_end_states(decay, drive_runs, reverse=reverse)
+    rest_state = torch.zeros_like(drive_runs[..., 0, :], dtype=decay.re.dtype, memory_format=torch.contiguous_format)
+    ends_from_rest = _scan_sequentially(decay, drive_runs, rest_state, None, reverse=reverse)
     starts = torch.empty_like(ends_from_rest)
     end = scan_into(_propagator_power(decay, width), ends_from_rest, start, starts, reverse=reverse)
     _scan_sequentially(decay, drive_runs, starts, state_runs, reverse=reverse)
@@ -186,23 +187,15 @@ def _scan_by_doubling(decay: Propagator, drive: Tensor, start: Tensor, states: T
     return total[:, :, 0 if reverse else -1]
 
 
-def _scan_sequentially(decay: Propagator, drive: Tensor, start: Tensor, states: Tensor, *, reverse: bool) -> Tensor:
-    """Fill `states` step by step along the last axis but one, all axes before it in parallel."""
+def _scan_sequentially(
+    decay: Propagator, drive: Tensor, start: Tensor, states: Tensor | None, *, reverse: bool
+) -> Tensor:
+    """Return the last state, step by step along the last axis but one, all axes before it in parallel; fill `states`."""
     steps = drive.shape[-2]
     state, decay = start, _insert_axes(decay, start.dim())
     for step in range(steps - 1, -1, -1) if reverse else range(steps):
-        states[..., step, :] = state
-        state = _advance(decay, state, drive[..., step, :])
-    return state
-
-
-def _run_end_states(decay: Propagator, drive: Tensor, *, reverse: bool) -> Tensor:
-    """Return the states at the ends of runs that begin at rest."""
-    steps = drive.shape[-2]
-    order = range(steps - 1, -1, -1) if reverse else range(steps)
-    state = drive[..., order[0], :].to(decay.re.dtype).contiguous()
-    decay = _insert_axes(decay, state.dim())
-    for step in order[1:]:
+        if states is not None:
+            states[..., step, :] = state
         state = _advance(decay, state, drive[..., step, :])
     return state
 

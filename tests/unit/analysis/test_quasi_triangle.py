@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.analysis.resolvent import QuasiTriangularMatrix
+from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
 from ltinet.blockdiag.schur import real_schur
 
 EPS = np.finfo(float).eps

@@ -64,6 +64,19 @@ def test_agglomeration_goes_down_one_group_at_a_time(power):
     assert counts == [4, 3, 2, 1]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_each_merge_gains_the_most_volume(seed):
+    atoms = atoms_of([2, 1, 2, 1, 2, 1], seed)
+    partition = atoms.singletons
+    for merge in agglomerate(atoms, power=0.0):
+        volumes = []
+        for one, other in itertools.combinations(partition, 2):
+            rest = tuple(group for group in partition if group not in (one, other))
+            volumes.append(-np.linalg.slogdet(transformation(atoms, (*rest, one + other)))[1])
+        assert merge.log_volume == pytest.approx(min(volumes), abs=1e-9)
+        partition = merge.partition
+
+
 def test_the_most_coupled_merge_first():
     basis = np.eye(4)
     basis[:, 1] = [0.9, np.sqrt(1 - 0.81), 0.0, 0.0]

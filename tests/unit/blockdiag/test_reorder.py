@@ -110,12 +110,34 @@ def test_leading_subspace_is_invariant_to_rounding():
     np.testing.assert_allclose(np.diag(B), np.full(5, -1.0 - 1e-7), rtol=1e-12)
 
 
+def test_leading_subspace_beside_equal_eigenvalues_without_coupling():
+    # LAPACK alone would leave the vectors of equal eigenvalues where they are.
+    R = np.kron(np.eye(2), np.array([[-1.0, 300.0], [0.0, -2.0]]))
+    Q, B = leading_subspace(R, 2)
+    np.testing.assert_array_equal(Q[:2], np.zeros((2, 2)))
+    assert np.linalg.norm(R @ Q - Q @ B, 1) <= 30 * 4 * EPS * np.linalg.norm(R, 1)
+
+
 def test_leading_subspace_of_inseparable_pairs_is_refused_or_invariant():
     R = np.kron(jordan(2, 0.0), np.eye(2)) + np.kron(np.eye(2), pair(-1.0, 2.0))
     found = leading_subspace(R, 2)
     if found is not None:
         Q, B = found
         assert np.linalg.norm(R @ Q - Q @ B, 1) <= 30 * 4 * EPS * np.linalg.norm(R, 1)
+
+
+def test_leading_subspace_keeps_pairs():
+    # Swaps turn pairs with a tiny imaginary part into two real eigenvalues now and then; such a result is refused.
+    rng = np.random.default_rng(0)
+    for omega in 10.0 ** rng.uniform(-17.0, -7.0, 40):
+        lopsided = np.array([[-1.0, 1.0], [-(omega**2), -1.0]])
+        R = block_diag([[-rng.uniform(0.5, 3.0)]], lopsided, lopsided)
+        R[0, 1:], R[1:3, 3:] = rng.standard_normal(4), rng.standard_normal((2, 2))
+        found = leading_subspace(R, 1)
+        if found is not None:
+            Q, B = found
+            assert np.flatnonzero(np.diagonal(B, -1)).tolist() == [0, 2]
+            assert np.linalg.norm(R @ Q - Q @ B, 1) <= 30 * 5 * EPS * np.linalg.norm(R, 1)
 
 
 def test_rotations_of_a_normal_matrix_stay_block_diagonal():

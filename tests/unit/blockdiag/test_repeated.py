@@ -129,6 +129,18 @@ def test_defective_eigenvalues_are_unchanged(A):
     np.testing.assert_array_equal(schur.R, A)
 
 
+def test_semisimple_eigenvalue_is_grouped_beside_a_defective_one():
+    A = np.diag([-1.0, -1.0, -2.0, -3.0, -2.0])
+    A[0, 1], A[2, 3], A[3, 4], A[2, 4] = 1.0, 0.5, 1.0, -0.5  # A + 2 I has rank one on the last three states
+    schur = group_repeated_eigenvalues(on_itself(A), A)
+    assert_schur_of(A, schur)
+    at = np.flatnonzero(np.abs(schur.R.diagonal() + 2.0) < 1e-6)
+    assert np.ptp(at) == 1
+    np.testing.assert_allclose(schur.R[np.ix_(at, at)], -2.0 * np.eye(2), atol=4 * EPS)
+    at = np.flatnonzero(np.abs(schur.R.diagonal() + 1.0) < 1e-6)
+    np.testing.assert_array_equal(schur.R[np.ix_(at, at)], jordan(2, -1.0))
+
+
 @pytest.mark.parametrize("coupling", [1e-8, 1e-15, 1e-30])
 def test_exact_couplings_are_not_noise(coupling):
     A = np.diag([-1.0, -1.0, -2.0]) + coupling * np.eye(3, k=1)

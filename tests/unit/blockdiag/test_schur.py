@@ -37,6 +37,11 @@ def test_real_schur_of_nothing():
     assert is_decoupled(schur, np.zeros((0, 0)))
 
 
+def test_real_schur_without_convergence_raises():
+    with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
+        real_schur(np.full((3, 3), np.nan))  # no entry below the diagonal ever compares as negligible
+
+
 def test_schur_by_parts_keeps_zeros():
     parts = [random_dense(5, 1), pair(-1.0, 2.0), [[3.0]], random_dense(4, 2)]
     order = np.random.default_rng(0).permutation(12)

@@ -9,6 +9,7 @@ from scipy.linalg import circulant as filled_circulant
 
 import ltinet
 from ltinet._util.floating_point import EPS, rounding_tolerance
+from ltinet.blockdiag import structured_form
 from ltinet.blockdiag.structured_form import find_structure, find_structured_form
 from ltinet.systems.matrices import as_sparse_matrix
 from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES, SparseDescriptor
@@ -115,6 +116,14 @@ def test_structures_of_rounded_matrices():
 )
 def test_unstructured_matrices_have_no_structure(A):
     assert find_structure(as_sparse_matrix(A, "A"), max_condition=MOST) is None
+
+
+@pytest.mark.parametrize(("limit", "is_found"), [(11, False), (12, True)])
+def test_symmetric_factor_may_have_as_many_states_as_a_dense_matrix(monkeypatch, limit, is_found):
+    rng = np.random.default_rng(0)
+    A = kronecker(circulant(rng, 7), banded_symmetric(rng, 12))
+    monkeypatch.setattr(structured_form, "MAX_DENSE_STATES", limit)
+    assert (find_structure(as_sparse_matrix(A, "A"), max_condition=MOST) is not None) == is_found
 
 
 def test_structured_form_requires_diagonal_E():

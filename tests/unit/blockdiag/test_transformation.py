@@ -7,7 +7,14 @@ import pytest
 
 from evidence import EPS
 from hard_matrices import haar, random_dense
-from ltinet.blockdiag.transformation import DenseTransformation, FactoredTransformation, PlaneRotations
+from ltinet.blockdiag.transformation import (
+    DenseTransformation,
+    FactoredTransformation,
+    IdentityTransform,
+    ImplicitTransformation,
+    PlaneRotations,
+    ScaledOrthogonalBasis,
+)
 
 N = 9
 
@@ -79,3 +86,27 @@ def test_everything_is_read_only_even_from_a_pickle(given):
     np.testing.assert_array_equal(clone.T, given.T)
     np.testing.assert_array_equal(clone.T_inv, given.T_inv)
     assert not any(matrix.flags.writeable for one in (given, clone) for matrix in (one.T, one.T_inv))
+
+
+def test_rotations_keep_entries_above_rounding():
+    # Products, cosine and sine are rounded: at most 2 eps of the terms. What is left of 5 eps is an entry of its own.
+    quarter = np.full((1, 2, 2), np.sqrt(0.5)) * [[1.0, 1.0], [-1.0, 1.0]]
+    rotations = PlaneRotations(quarter, np.array([[0, 1]]))
+    rotated = rotations.rotate_columns(np.array([[1.0, 1.0 - 10.0 * EPS], [1.0, 1.0 - 2.0 * EPS]]))
+    assert rotated[0, 0] == pytest.approx(10.0 * EPS * np.sqrt(0.5), rel=0.2, abs=0.0)
+    assert rotated[1, 0] == 0.0
+
+
+@pytest.mark.parametrize("condition", [1.0, 40.0])
+def test_magnitudes_of_an_operator_have_the_norm_of_its_rounding(condition):
+    # eps log₂ n ‖b‖ of an orthogonal transform, in terms of cond(T), spread evenly over all entries.
+    n, rng = 1024, np.random.default_rng(0)
+    basis = ScaledOrthogonalBasis(IdentityTransform())
+    magnitudes = ImplicitTransformation(basis, np.arange(n), condition).magnitudes
+    B, C = rng.random((n, 2)), rng.random((3, n))
+    to_blocks, from_blocks = magnitudes.to_blocks(B), magnitudes.from_blocks(C)
+    assert np.ptp(to_blocks, axis=0).max() == np.ptp(from_blocks, axis=1).max() == 0.0
+    expected = condition * np.log2(n) * np.linalg.norm(B, axis=0)
+    np.testing.assert_allclose(np.linalg.norm(to_blocks, axis=0), expected, rtol=1e-3)  # log₂(n + 2) for small n
+    expected = condition * np.log2(n) * np.linalg.norm(C, axis=1)
+    np.testing.assert_allclose(np.linalg.norm(from_blocks, axis=1), expected, rtol=1e-3)

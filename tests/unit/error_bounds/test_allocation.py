@@ -31,3 +31,8 @@ def test_proportional_contributions_fill_the_budget_at_once():
 def test_largest_contributions_are_tightened_most():
     after = update_tolerances(np.full(3, 1e-3), np.array([1.0, 0.1, 1e-5]), budget=0.1, loosest=1e-3, tightest=1e-13)
     assert after[0] < after[1] < after[2] == 1e-3
+
+
+def test_neuron_without_contribution_gets_a_looser_tolerance():
+    after = update_tolerances(np.full(2, 1e-3), np.array([1.0, 0.0]), budget=0.5, loosest=1e-2, tightest=1e-13)
+    np.testing.assert_allclose(after, [5e-4, 1e-2])

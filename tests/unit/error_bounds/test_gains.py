@@ -72,3 +72,28 @@ def test_gain_is_attained():
     gain = float(second_order_gains(np.array(1.0), np.array(c), np.array(k), horizon=T).value)
     attained = np.sum(h * np.sign(h)) * T / 200_000
     assert attained == pytest.approx(gain, rel=1e-6)  # the midpoint rule at kinks of |h|
+
+
+@pytest.mark.parametrize("horizon", [0.3, 1.0, 2.5, 7.0, np.inf])
+@pytest.mark.parametrize("fast", [0.75, 3.0, 40.0])
+def test_overdamped_rate_gain_matches_mpmath(fast, horizon):
+    # h = (e^{−t/2} − e^{−ft})/(f − 1/2) rises to its peak at log(2f)/(f − 1/2) and falls to h(T).
+    with mpmath.workdps(40):
+
+        def h(t):
+            return (mpmath.exp(-t / 2) - mpmath.exp(-fast * t)) / (fast - 0.5)
+
+        T, peak_time = mpmath.mpf(horizon), mpmath.log(2 * mpmath.mpf(fast)) / (fast - 0.5)
+        expected = float(2 * h(peak_time) - h(T) if peak_time < T else h(T))
+    gains = second_order_gains(np.array(1.0), np.array(0.5 + fast), np.array(0.5 * fast), horizon=horizon)
+    assert float(gains.rate) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("horizon", [0.4, 1.1, 2.0, 5.3])
+@pytest.mark.parametrize("c", [0.5, 0.0, -0.3])
+def test_underdamped_rate_gain_is_the_total_variation(c, horizon):
+    a, omega = -c / 2, np.sqrt(9.0 - c * c / 4)
+    t = np.linspace(0.0, horizon, 100_001)
+    variation = np.sum(np.abs(np.diff(np.exp(a * t) * np.sin(omega * t) / omega)))
+    gains = second_order_gains(np.array(1.0), np.array(c), np.array(9.0), horizon=horizon)
+    assert float(gains.rate) == pytest.approx(variation, rel=1e-7)  # each extremum may lie between two points

@@ -5,7 +5,10 @@ import pytest
 from scipy import linalg
 
 from ltinet.error_bounds.gains import (
+    DecompositionMismatch,
     LayerEquations,
+    bound_decomposition,
+    bound_rounding,
     layer_error_constant,
     layer_gains,
     layer_state_indices,
@@ -82,3 +85,53 @@ def test_theorem2_constant_is_a_geometric_sum():
     layer = LayerEquations(F, np.zeros((3, 0)), np.zeros((3, 0)), ((0,), (1,), (2,)))
     C = 2.0 * -np.expm1(-3.0)
     assert theorem2_constant(layer_gains(layer, horizon=3.0)) == pytest.approx(1.0 + C + C**2)
+
+
+def pair_rounding(omega):
+    """Rounding bound of a pair with frequency and times in units of 1/ω, and ξ̇ in units of ω."""
+    F = np.array([[0.0, 1.0], [-(omega**2), -0.2 * omega]])
+    layer = LayerEquations(F, np.array([[0.0], [omega**2]]), np.zeros((2, 1)), ((0, 1),))
+    cells = np.linspace(0.0, 3.0, 5) / omega
+    start = np.array([1.0, 0.5 * omega])
+    gains = layer_gains(layer, horizon=3.0 / omega)
+    bound = bound_rounding(gains, largest_input=np.ones(1), start=start, step=0.125 / omega, cells=cells)
+    return bound.error / [1.0, omega]
+
+
+@pytest.mark.parametrize("omega", [2.0**-10, 2.0**10])
+def test_rounding_bound_of_a_pair_is_independent_of_the_unit_of_time(omega):
+    np.testing.assert_allclose(pair_rounding(omega), pair_rounding(1.0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("rate", [-1.0, 0.0, 2.0])
+def test_decomposition_bound_covers_the_rounding_of_the_start(rate):
+    # Without ΔF and ΔG the error is shift · exp(rate t), and the bound is shift (1 + |rate| ∫exp(rate s) ds) at most.
+    layer = LayerEquations(np.array([[rate]]), np.zeros((1, 0)), np.zeros((1, 0)), ((0,),))
+    mismatch = DecompositionMismatch(np.zeros((1, 1)), np.zeros((1, 0)), np.zeros((1, 1)), np.array([[1e-3]]))
+    cells, shift = np.linspace(0.0, 1.0, 5), 2e-3
+    bound = bound_decomposition(
+        (layer_gains(layer, horizon=1.0),),
+        mismatch,
+        size=np.ones((4, 1)),
+        largest_input=np.zeros(0),
+        start=np.array([-2.0]),
+        cells=cells,
+    )[:, 0]
+    true = shift * np.exp(np.maximum(rate * cells[:-1], rate * cells[1:]))
+    assert np.all(bound >= (1.0 - 1e-14) * true)
+    assert np.all(bound <= (1.0 + 1e-14) * shift * (1.0 + abs(np.expm1(rate))))
+
+
+def test_decomposition_bound_is_infinite_without_contraction():
+    # ε' = ΔF (z + ε) with ΔF T = 1 in the first of two integrators: the fixed point b/(1 − r) does not exist.
+    layer = LayerEquations(np.zeros((2, 2)), np.zeros((2, 0)), np.zeros((2, 0)), ((0,), (1,)))
+    mismatch = DecompositionMismatch(np.diag([1.0, 0.0]), np.zeros((2, 0)), np.zeros((1, 2)), np.zeros((2, 2)))
+    bound = bound_decomposition(
+        (layer_gains(layer, horizon=1.0),),
+        mismatch,
+        size=np.ones((1, 2)),
+        largest_input=np.zeros(0),
+        start=np.zeros(2),
+        cells=np.array([0.0, 1.0]),
+    )
+    assert np.all(np.isposinf(bound))

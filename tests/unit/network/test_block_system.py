@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 import ltinet
 from evidence import EPS
 from hard_matrices import rotated
-from ltinet.network.block_system import to_block_coordinates
+from ltinet.network.block_system import add_eigenvector_errors, to_block_coordinates
+from ltinet.network.maps import TermMagnitudes
 
 
 def blocks_of(A, B, C, **options):
@@ -63,3 +65,22 @@ def test_exact_engine_is_accurate_for_small_entries():
     net = ltinet.construct(system)
     form = net.form
     np.testing.assert_allclose(form.T @ net.blocks.B, system.B, atol=200 * EPS * np.linalg.norm(system.B))
+
+
+def test_small_weights_are_known_relative_to_neighbours_within_the_rotation_of_their_vectors():
+    # Pairs −1 ± 2i and −1 ± 5i at a distance of 3; inputs reach the first one weakly.
+    A = linalg.block_diag([[-1.0, 2.0], [-2.0, -1.0]], [[-1.0, 5.0], [-5.0, -1.0]])
+    A[:2, 2:] = 1e-3
+    form = ltinet.block_diagonalize(A, max_condition=10.0)
+    assert form.n_blocks == 2
+    at = np.repeat([abs(values.imag).max() for values in form.eigenvalues], form.block_sizes)
+    B = np.where(at == at.min(), 1e-20, 1.0)[:, None]
+    terms = add_eigenvector_errors(TermMagnitudes(np.abs(B), np.ones((1, 4))), form, B=B, C=np.ones((1, 4)))
+    size = np.abs(form.T_inv) @ np.abs(A) @ np.abs(form.T)
+    added = [size[i, at != at[i]] @ np.minimum(np.abs(B[at != at[i], 0]), 100.0) / 3.0 for i in range(4)]
+    np.testing.assert_allclose(terms.B[:, 0], np.abs(B[:, 0]) + np.where(B[:, 0] < 1.0, added, 0.0), rtol=1e-9)
+
+
+def test_a_small_damping_survives_where_no_pair_is_rotated():
+    net = ltinet.construct(([[-1e-17, 1.0], [-1.0, -1e-17]], [[0.0], [1.0]], [[1.0, 0.0]]))
+    assert net.poles().real.tolist() == pytest.approx([-1e-17, -1e-17], rel=1e-12, abs=0.0)

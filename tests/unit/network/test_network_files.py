@@ -287,6 +287,42 @@ def test_forged_names_are_refused(tmp_path, names, message):
         ltinet.load(tmp_path / "net")
 
 
+def rewrite(path, tensors):
+    """Replace the tensors of a network file, with a checksum that agrees."""
+    metadata = header_of(path)
+    save_file(tensors, path, metadata | {"sha256": checksum(metadata["content"], tensors)})
+
+
+def test_missing_and_additional_tensors_are_refused(tmp_path):
+    path = tmp_path / "net"
+    ltinet.construct(named()).save(path)
+    tensors = load_file(path)
+    rewrite(path, tensors | {"extra": np.zeros(3)})
+    with pytest.raises(FileFormatError, match="the tensor extra is not part of this format"):
+        ltinet.load(path)
+    del tensors["Psi"]
+    rewrite(path, tensors)
+    with pytest.raises(FileFormatError, match="the tensor Psi is missing"):
+        ltinet.load(path)
+
+
+@pytest.mark.parametrize("eigenvalues", [[[-1.0]], [[-1.0, 2.0], [-2.0, -1.0]]])
+def test_equations_that_cannot_be_divided_by_their_leading_coefficient_are_refused(tmp_path, eigenvalues):
+    path, n = tmp_path / "net", len(eigenvalues)
+    ltinet.construct((np.array(eigenvalues), np.full((n, 1), 1e10), np.ones((1, n)))).save(path)
+    tensors = load_file(path)
+    rewrite(path, tensors | {name: np.where(tensors[name] != 0.0, 1e-305, 0.0) for name in ("masses", "C")})
+    with pytest.raises(FileFormatError, match="m or c too small"):
+        ltinet.load(path)
+
+
+@pytest.mark.parametrize("length", range(1, 9))
+def test_numbers_begin_at_a_multiple_of_eight_bytes(tmp_path, length):
+    path = tmp_path / "net"
+    ltinet.construct(ltinet.StateSpace([[-1.0]], [1.0], [1.0], inputs=["u" * length])).save(path)
+    assert int.from_bytes(path.read_bytes()[:8], "little") % 8 == 0
+
+
 def test_unpaired_surrogates_are_refused(tmp_path):
     path = tmp_path / "net"
     ltinet.construct(ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], outputs=["y 😀"])).save(path)

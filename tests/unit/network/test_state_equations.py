@@ -10,7 +10,7 @@ import pytest
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import m_lti
 from ltinet.network.network import Network
-from ltinet.network.realization import realize_layer, to_state_space
+from ltinet.network.realization import modal_blocks, realize_layer, sparse_block_diagonal, to_state_space
 from network_examples import (
     exact,
     layer_response,
@@ -104,3 +104,13 @@ def test_a_static_gain():
     system = to_state_space(Network([], [], [[1.0, 2.0]]))
     assert system.n_states == 0
     np.testing.assert_array_equal(system.D, [[1.0, 2.0]])
+
+
+def test_no_blocks_form_a_matrix_without_entries():
+    assert sparse_block_diagonal([]).shape == (0, 0)
+
+
+def test_undamped_pairs_without_a_form_are_rotations_in_block_coordinates():
+    layer = HorizontalLayer(np.eye(1), np.full((1, 1), 2.0), np.full((1, 1), 26.0), np.ones((1, 1)), np.zeros((1, 1)))
+    A = modal_blocks(Network([layer], [np.ones((1, 2))], [[0.0]])).system.A
+    np.testing.assert_allclose(A, [[-1.0, 5.0], [-5.0, -1.0]], rtol=1e-14)

@@ -67,6 +67,13 @@ def test_largest_coupled_layers_are_listed_in_order():
     assert "2 more coupled layers" in text
 
 
+def test_the_summary_of_three_coupled_layers_lists_all():
+    layers = [random_layer([1] * size, 1) for size in (2, 3, 4)]
+    text = summary_text(Network(layers, [np.ones((1, size)) for size in (2, 3, 4)], [[0.0]]), None)
+    assert re.findall(r"layer (\d)", text) == ["0", "1", "2"]
+    assert "more coupled" not in text
+
+
 def test_one_is_singular():
     text = summary_text(many([1, 1], 4), None)
     assert "1 input → 1 output\n" in text

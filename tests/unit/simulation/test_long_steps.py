@@ -1,5 +1,6 @@
 """Small entries of exponentials are accurate beside large ones on either side of the diagonal."""
 
+import flint
 import mpmath
 import numpy as np
 import pytest
@@ -33,11 +34,29 @@ def test_small_coupling_beside_large_ones_is_accurate(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("linear", [True, False])
-def test_upside_down_is_the_same_system(seed, linear):
+def test_every_entry_is_accurate_in_both_orders(seed, linear):
     F, _, h = drawn(seed)
-    G = np.random.default_rng(seed).standard_normal((len(F), 2))
-    own = matrix_steps(F, G, np.array([h, 2.0 * h]), linear=linear)
-    other = matrix_steps(F[::-1, ::-1], G[::-1], np.array([h, 2.0 * h]), linear=linear)
-    np.testing.assert_array_equal(other.P, own.P[:, ::-1, ::-1])
-    np.testing.assert_array_equal(other.begin, own.begin[:, ::-1])
-    np.testing.assert_array_equal(other.end, own.end[:, ::-1])
+    n, lengths = len(F), np.array([h, 2.0 * h])
+    augmented = np.block([[F, np.eye(n), np.zeros((n, n))], [np.zeros((n, 2 * n)), np.eye(n)], [np.zeros((n, 3 * n))]])
+    own = matrix_steps(F, np.eye(n), lengths, linear=linear)
+    other = matrix_steps(F[::-1, ::-1], np.eye(n), lengths, linear=linear)
+    for k, length in enumerate(lengths):
+        true, sizes = _phi_functions(augmented, length, n), _phi_functions(np.abs(augmented), length, n)
+        for steps, order in ((own, slice(None)), (other, slice(None, None, -1))):
+            P, begin, end = (part[k][order, order] for part in steps)
+            # Entries are sums over ways between states, without signs those of |F|; 2e-16 was the worst of 10 draws.
+            for found, exact, size in zip((P, begin + end, end), true, sizes, strict=True):
+                if linear or found is not end:
+                    assert np.all(np.abs(found - exact) <= 1e-14 * size)
+
+
+def _phi_functions(augmented, length, n):
+    """e^{Fh}, h φ₁(Fh) and h φ₂(Fh), from one exponential (Van Loan 1978)."""
+    before, flint.ctx.prec = flint.ctx.prec, 200
+    try:
+        balls = (flint.arb_mat(augmented.tolist()) * flint.arb(length)).exp()
+        entries = np.array([[float(balls[i, j]) for j in range(3 * n)] for i in range(n)])
+    finally:
+        flint.ctx.prec = before
+    exponential, first, second = np.split(entries, 3, axis=1)
+    return exponential, first, second / length

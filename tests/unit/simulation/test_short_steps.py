@@ -5,7 +5,7 @@ import pytest
 from flint import arb, arb_mat, ctx
 
 from ltinet._util.floating_point import EPS
-from ltinet.simulation.propagators import is_short_step, matrix_steps, perron_norm, phi_series
+from ltinet.simulation.propagators import is_short_step, matrix_steps, phi_series, step_norm
 
 _FACTOR = 40.0  # units of Σ|M|^k/k!: up to 20 products of matrices, each off by a few units, most of them far smaller
 
@@ -44,7 +44,7 @@ def test_every_entry_is_right_in_any_units(kind):
     rng = np.random.default_rng([5, len(kind)])
     for _ in range(25):
         F = _drawn(rng, kind)
-        longest = 10.0 ** rng.uniform(-8, 0) / (perron_norm(F) or 1.0)
+        longest = 10.0 ** rng.uniform(-8, 0) / (step_norm(F) or 1.0)
         units = 2.0 ** rng.integers(-60, 60, len(F))
         F = F * units / units[:, None]
         exponential, first, second, sizes = _exact(F * (0.99 * longest))

@@ -18,9 +18,9 @@ from ltinet.export import manifest
 from ltinet.export.c import tables
 from ltinet.export.c.templates import fill_template, read_source, rename_model, validate_prefix
 from ltinet.export.manifest import Export
-from ltinet.export.rounding import RoundingBound, rounding_bound
+from ltinet.export.rounding import RoundingBound
 from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel, build_exported_model, growth_warnings
-from ltinet.export.tapped_delay_line import TappedModel, build_tapped_model, run_tapped_model, tapped_rounding_bound
+from ltinet.export.tapped_delay_line import TappedModel, build_tapped_model, exported_rounding_bound, run_tapped_model
 from ltinet.simulation.context import SimulationContext
 
 _TEST_STEPS = 64
@@ -80,9 +80,7 @@ def _allowed_differences(model: StepModel | TappedModel, settings: ExportSetting
     """Return the sum of the bounds of exported code and reference; the largest number if it is infinite."""
     peak, n_steps = np.abs(u).max(axis=0, initial=0.0), float(len(u))
     of_code, of_reference = (
-        tapped_rounding_bound(model, precision, n_steps=n_steps, peak=peak).drift
-        if isinstance(model, TappedModel)
-        else rounding_bound(model, precision, n_steps=n_steps, peak=peak).drift
+        exported_rounding_bound(model, precision, n_steps=n_steps, peak=peak).drift
         for precision in (PRECISIONS[settings.dtype], np.float64)
     )
     largest, tiny = np.finfo(np.float64).max, np.finfo(np.float64).tiny

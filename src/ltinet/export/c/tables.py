@@ -14,6 +14,7 @@ from ltinet._util.floating_point import Array
 from ltinet.export.c.templates import c_comment, c_identifiers, protect_model_names
 from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
 from ltinet.export.tapped_delay_line import TappedModel
+from ltinet.systems.matrices import Matrix
 
 # Partial sums of an output, side by side in vector units; empirical numbers of states from which they are faster.
 _MIN_STATES_FOR_LANES, _MIN_STATES_FOR_MANY_LANES = 16, 96
@@ -84,11 +85,13 @@ def tables_section(model: StepModel, settings: ExportSettings, *, user_states: b
     slow = np.r_[n - model.slow_pairs : n, len(scalars) - model.slow_reals : len(scalars)]
     scalars[slow] = model.P_minus_1[slow]
     writer, n_padded = _TableWriter(settings.dtype), padded_state_count(model, settings.dtype)
+    n_fast = len(model.blocks) - model.slow_blocks
+    steps = [(block.P if index < n_fast else block.P_minus_1).T for index, block in enumerate(model.blocks)]
     parts = [
         writer.row("P_RE", scalars[:n].real, "PAIRS"),
         writer.row("P_IM", scalars[:n].imag, "PAIRS"),
         writer.row("P_REAL", scalars[n:].real, "REALS"),
-        *_write_block_tables(model, writer),
+        *write_block_tables(model, "P_BLOCK", steps, settings.dtype),
         writer.rows("G0", model.Gamma0.T, "INPUTS", "STATES") if model.n_states else "",
         writer.rows("G1", model.Gamma1.T, "INPUTS", "STATES") if model.n_states and model.hold == "linear" else "",
         writer.rows("C", np.pad(model.C, ((0, 0), (0, n_padded - model.n_states))), "OUTPUTS", "PADDED"),
@@ -176,18 +179,17 @@ class _TableWriter:
         return f"{head} = {{\n" + ",\n".join(lists) + "};\n"
 
 
-def _write_block_tables(model: StepModel, writer: _TableWriter) -> list[str]:
+def write_block_tables(model: StepModel, name: str, matrices: Sequence[Matrix], dtype: str) -> list[str]:
+    """Return first states, sizes and first entries of the dense blocks, and the entries of a matrix for each."""
     if not model.blocks:
         return []
-    sizes = np.array([len(block.F) for block in model.blocks])
+    sizes = np.array([len(matrix) for matrix in matrices])
     first_state = len(model.rates) + model.n_pairs + np.cumsum(sizes) - sizes
-    entries = sizes**2
-    offsets = {"FIRST_STATE": first_state, "SIZE": sizes, "FIRST_ENTRY": np.cumsum(entries) - entries}
-    n_fast = len(model.blocks) - model.slow_blocks
-    matrices = [block.P if index < n_fast else block.P_minus_1 for index, block in enumerate(model.blocks)]
-    integers = [c_integer_table(f"BLOCK_{name}", "MODEL_BLOCKS", values) for name, values in offsets.items()]
-    entry = writer.row("P_BLOCK", np.concatenate([matrix.T.ravel() for matrix in matrices]), "BLOCKS")
-    return [*integers, entry.replace("MODEL_DIM(MODEL_BLOCKS)", str(int(entries.sum())))]
+    offsets = {"FIRST_STATE": first_state, "SIZE": sizes, "FIRST_ENTRY": np.cumsum(sizes**2) - sizes**2}
+    integers = [c_integer_table(f"BLOCK_{part}", "MODEL_BLOCKS", values) for part, values in offsets.items()]
+    entries = np.concatenate([matrix.ravel() for matrix in matrices])
+    numbers = c_list(c_number(value, dtype) for value in entries.tolist())
+    return [*integers, f"static const {dtype} {name}[{len(entries)}] = {{\n{numbers}}};\n"]
 
 
 def _c_enumeration(kind: str, names: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
 from ltinet.export import manifest
 from ltinet.export.c.export import model_sources
-from ltinet.export.c.tables import c_integer_table, c_list, c_number
+from ltinet.export.c.tables import c_integer_table, c_list, c_number, write_block_tables
 from ltinet.export.c.templates import fill_template, read_source
 from ltinet.export.fmu import description
 from ltinet.export.fmu.compiler import compile_libraries, find_compiler, validate_platforms
@@ -41,22 +41,12 @@ def continuous_section(model: StepModel) -> str:
         f"static const double RATE_IM[MODEL_DIM(SCALARS)] = {{\n{_c_numbers(model.rates.imag)}}};",
         "static const double B[MODEL_DIM(MODEL_INPUTS)][MODEL_STATES] = {\n" + ",\n".join(rows) + "};",
     ]
-    return "\n".join([*parts, *_dense_block_tables(model)])
+    blocks = write_block_tables(model, "F_BLOCK", [block.F for block in model.blocks], "double")
+    return "\n".join([*parts, *blocks])
 
 
 def _c_numbers(values: Array) -> str:
     return c_list([c_number(value, "double") for value in values.tolist()] or ["0"])
-
-
-def _dense_block_tables(model: StepModel) -> list[str]:
-    if not model.blocks:
-        return []
-    sizes = np.array([len(block.F) for block in model.blocks])
-    first = len(model.rates) + model.n_pairs + np.cumsum(sizes) - sizes
-    tables = {"STATE": first, "STATES": sizes, "AT": np.cumsum(sizes**2) - sizes**2}
-    lines = [c_integer_table(f"BLOCK_{name}", "MODEL_BLOCKS", values).rstrip() for name, values in tables.items()]
-    entries = np.concatenate([block.F.ravel() for block in model.blocks])
-    return [*lines, f"static const double F_BLOCK[MODEL_BLOCK_ENTRIES] = {{\n{_c_numbers(entries)}}};"]
 
 
 def delay_sizes(model: StepModel, signals: SignalSettings) -> str:

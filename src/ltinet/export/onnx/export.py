@@ -61,9 +61,8 @@ class _NetworkRun(NamedTuple):
     @property
     def start(self) -> list[float]:
         """State before any sample."""
-        if self.tapped is not None:
-            return graph.delayed_initial_state(self.tapped)
-        return [*map(float, self.model.start), *([0.0] * (graph.state_size(self.model) - self.model.n_states))]
+        size = graph.state_size(self.model) if self.tapped is None else graph.delayed_state_size(self.tapped)
+        return [*map(float, self.model.start), *([0.0] * (size - self.model.n_states))]
 
     def nodes(self, build: GraphBuilder, ports: NetworkPorts) -> tuple[str, str]:
         """Add the nodes of a run; return the names of its outputs and of its last state."""

@@ -313,10 +313,9 @@ class _DelayedStateLayout(NamedTuple):
         return cls(flag, samples, line_ends, partial, waiting, waiting + int(tapped.output_steps.sum()))
 
 
-def delayed_initial_state(tapped: TappedModel) -> list[float]:
-    """Return the state before any sample."""
-    start = tapped.step.start
-    return [*map(float, start), *([0.0] * (_DelayedStateLayout.of(tapped).size - len(start)))]
+def delayed_state_size(tapped: TappedModel) -> int:
+    """Return the size of a state of a model with delays."""
+    return _DelayedStateLayout.of(tapped).size
 
 
 def delayed_run_nodes(

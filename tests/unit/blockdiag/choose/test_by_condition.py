@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from hard_matrices import HARD, clusters_in_triangle, jordan, random_dense, rotated
-from ltinet.blockdiag.partition import _binding_strengths, _condition_of_two, partition_by_condition
-from ltinet.blockdiag.schur import SchurForm, real_schur, reorder
-from ltinet.blockdiag.separation import separate
+from ltinet.blockdiag.partition import partition_by_condition
+from ltinet.blockdiag.schur import SchurForm, real_schur
 
 # Condition numbers are exact to n·eps·κ² relative to one, with κ the budget itself where it is small.
 SLACK = 1.0 + 1e-6
@@ -83,22 +82,3 @@ def test_independent_jordan_blocks_are_found():
     R = np.kron(np.eye(3), jordan(4, -2.0))
     separation, _ = partition_by_condition(SchurForm(R, np.eye(12)), 10.0)
     assert separation.neurons.tolist() == [4, 4, 4]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_condition_of_two_groups_is_that_of_their_bases(seed):
-    schur = real_schur(random_dense(9, seed))
-    groups = np.arange(len(schur.sizes)) % 2
-    # Both come from Sylvester equations of moderate condition.
-    assert _condition_of_two(reorder(schur, groups)) == pytest.approx(separate(schur, groups).condition, rel=1e-9)
-
-
-def test_the_condition_of_one_group_is_one():
-    schur = real_schur(random_dense(5, 1))
-    assert _condition_of_two(reorder(schur, np.zeros(len(schur.sizes), dtype=int))) == 1.0
-
-
-def test_binding_strengths_of_zero_block():
-    R = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
-    separation = separate(SchurForm(R, np.eye(3)), np.array([0, 0, 1]))
-    assert _binding_strengths(separation).tolist() == [0.0, 0.0, np.inf]

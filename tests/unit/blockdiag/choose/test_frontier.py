@@ -91,3 +91,26 @@ def test_shares_sum_to_inverse_norm(seed):
         norm = np.linalg.norm(np.linalg.inv(np.hstack(bases)))
         # Inverses of condition κ are known to n·eps·κ, and κ is below 1e3 here.
         assert shares[labels[:, None] == labels].sum() == pytest.approx(norm**2, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_predicted_condition_follows_the_inverse_norm(seed):
+    # cond(T) − 1 is taken to be proportional to the root of ‖T⁻¹‖_F² − n, which the moves change exactly.
+    atoms = atoms_of(12, seed)
+    n = len(atoms.gram)
+
+    def excess(partition):
+        bases = [np.linalg.qr(atoms.basis[:, atoms.columns(group)])[0] for group in partition]
+        return np.linalg.norm(np.linalg.inv(np.hstack(bases))) ** 2 - n
+
+    atom_numbers = np.arange(len(atoms.neurons))
+    partition = tuple(tuple(atom_numbers[part::3].tolist()) for part in range(3))
+    condition = partition_condition(atoms, partition)
+    search = _FrontierSearch(atoms, np.inf)
+    search._propose(partition, condition)
+    candidates = [candidate for _, _, candidate in search.queue]
+    assert {candidate.target < 0 for candidate in candidates} == {True, False}
+    for candidate in candidates:
+        growth = excess(candidate.result) / excess(partition)
+        expected = max(1.0 + (condition - 1.0) * np.sqrt(growth), candidate.bound)
+        assert candidate.predicted == pytest.approx(expected, rel=1e-8)

@@ -200,9 +200,9 @@ static void prepare_blocks(any_step *self, double h)
     int i;
 
     for (b = 0; b < MODEL_BLOCKS; b++) {
-        const int at = BLOCK_AT[b];
-        const int entries = BLOCK_STATES[b] * BLOCK_STATES[b];
-        prepare_block(self->p_minus_1 + at, self->begin + at, self->end + at, F_BLOCK + at, BLOCK_STATES[b], h);
+        const int at = BLOCK_FIRST_ENTRY[b];
+        const int entries = BLOCK_SIZE[b] * BLOCK_SIZE[b];
+        prepare_block(self->p_minus_1 + at, self->begin + at, self->end + at, F_BLOCK + at, BLOCK_SIZE[b], h);
         for (i = at; i < at + entries; i++) {
             self->end[i] *= h;
             self->begin[i] = h * self->begin[i] - self->end[i];
@@ -218,9 +218,9 @@ static void take_blocks(const any_step *self, double z[], const double u_now[], 
     int j;
 
     for (b = 0; b < MODEL_BLOCKS; b++) {
-        const int first = BLOCK_STATE[b];
-        const int size = BLOCK_STATES[b];
-        const int at = BLOCK_AT[b];
+        const int first = BLOCK_FIRST_STATE[b];
+        const int size = BLOCK_SIZE[b];
+        const int at = BLOCK_FIRST_ENTRY[b];
         for (i = 0; i < size; i++) {
             change[i] = 0.0;
             for (j = 0; j < size; j++) {
