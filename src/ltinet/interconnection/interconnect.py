@@ -198,7 +198,7 @@ class _Signals:
                 )
             if labels.count(label) > 1:
                 raise InvalidSystemError(f"names of systems must be unique, got {sanitize(repr(label))} twice")
-        return cls(labels, tuple(as_operand(system) for _, system in pairs))
+        return cls(labels, tuple(_with_labels(system) for _, system in pairs))
 
     def names(self, kind: str) -> list[str]:
         """Return the names of all inputs or outputs, without those of their systems."""
@@ -321,6 +321,15 @@ def _labelled(part: Any, number: int) -> tuple[Any, Any]:
     name = getattr(part, "name", None) if not hasattr(part, "matrices") else None
     # python-control numbers systems without a name: "sys[3]".
     return (name if isinstance(name, str) and name and "[" not in name and "." not in name else f"sys{number}"), part
+
+
+def _with_labels(system: Any) -> StateSpace:
+    """Return the system; one of python-control keeps default labels such as u[0], by which it may be connected."""
+    operand = as_operand(system)
+    labels = [getattr(system, f"{kind}_labels", None) for kind in ("input", "output")]
+    if isinstance(system, StateSpace) or not all(isinstance(names, list) for names in labels):
+        return operand
+    return operand.with_names(inputs=labels[0], outputs=labels[1])
 
 
 def _add_connection(K: Matrix, parts: _Signals, connection: Any) -> None:
