@@ -8,7 +8,6 @@ delegates to the package that implements it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -327,7 +326,7 @@ class StateSpace:
     def simulate(
         self,
         u: Any,
-        t: ArrayLike,
+        t: ArrayLike | None = None,
         *,
         x0: ArrayLike | None = None,
         hold: Hold | None = None,
@@ -345,11 +344,13 @@ class StateSpace:
         u : array_like, callable, Signal, mapping, Table, DataFrame or None
             Input, as for `DynamicNetwork.simulate`.
         t : array_like, shape (T,)
-            Ascending times, evenly spaced or not.
+            Ascending times, evenly spaced or not. In discrete time multiples of dt, or a number of samples, by default
+            that of u.
         x0 : array_like, optional
             State at t[0]; zero by default.
         hold : {"linear", "zero"}, optional
-            Interpolation between samples; by default that of the model, "linear" if it has none.
+            Interpolation between samples; by default that of the model, "linear" if it has none. Not for models in
+            discrete time.
         tolerance : float, optional
             Limit on the estimated error relative to each largest |y|, for sparse models; 1e-6 by default.
 
@@ -362,14 +363,18 @@ class StateSpace:
         ------
         InvalidSignalError
             If the input or the times are not valid.
-        InvalidSystemError
-            If the system is in discrete time.
         SimulationError
             If the tolerance cannot be reached.
         """
-        context = partial(self._require_context, "simulate(u, t)")
         return simulate_system(
-            self.matrices, context, u, t=t, x0=x0, hold=hold, tolerance=tolerance, settings=self.signal_settings
+            self.matrices,
+            lambda: self._context,
+            u,
+            t=t,
+            x0=x0,
+            hold=hold,
+            tolerance=tolerance,
+            settings=self.signal_settings,
         )
 
     def fit(

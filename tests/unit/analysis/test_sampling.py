@@ -119,8 +119,6 @@ def test_a_time_step_belongs_to_what_a_system_is():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (ltinet.construct, r"construct\(system\.to_continuous\(\)\)"),
-        (ltinet.condition_tradeoff, r"condition_tradeoff\(system\.to_continuous\(\)\)"),
         (lambda system: system.step_response(), r"system\.to_continuous\(\)\.step_response\(\)"),
         (lambda system: system.impulse_response(), r"system\.to_continuous\(\)\.impulse_response\(\)"),
         (lambda system: system.initial_response([1.0]), r"system\.to_continuous\(\)\.initial_response\(x0\)"),
