@@ -30,7 +30,7 @@ LEVELS = [
     {"identification.result", "reduction.api"},
     {"construction"},
     {"files", "tradeoff", "solver_tolerances", "reduction.dispatch"},
-    {"dynamic_network", "conversion"},
+    {"dynamic_network", "conversion", "reduction.discrete_reduction"},
     {"second_order", "torch"},
     {"state_space"},
     {"network_builder", "identification", "analysis", "export"},

@@ -112,7 +112,7 @@ def to_discrete(
     h = effective_step(step, method, prewarp_frequency)
     with np.errstate(over="ignore", invalid="ignore"):  # an overflow is an error below
         if method in _ALPHA:
-            parts = _by_differences(system, h, _ALPHA[method])
+            parts = by_differences(system, h, _ALPHA[method])
         else:
             parts = _matched(system, step) if method == "matched" else _by_exponentials(system, step, method)
     if not all(np.isfinite(part).all() for part in parts):
@@ -144,7 +144,7 @@ def _by_exponentials(system: SystemMatrices, dt: float, method: SamplingMethod) 
     return P, begin + P @ end, system.C, system.D + system.C @ end
 
 
-def _by_differences(system: SystemMatrices, h: float, alpha: float) -> tuple[Matrix, ...]:
+def by_differences(system: SystemMatrices, h: float, alpha: float) -> tuple[Matrix, ...]:
     """Substitute s = (z − 1)/(h (α z + 1 − α)).
 
     With K = (I − α h A)⁻¹: A_d = K (I + (1 − α) h A), B_d = K B h, C_d = C K and D_d = D + α h C K B.
@@ -259,7 +259,7 @@ def to_continuous(
         )
     h = effective_step(system.dt, method, prewarp_frequency)
     if method in _ALPHA:
-        return _from_differences(system, h, _ALPHA[method]).with_names(system.names.without_states)
+        return from_differences(system, h, _ALPHA[method]).with_names(system.names.without_states)
     A = _logarithm(system.A, system.dt) / system.dt
     if method == "matched":
         _require_accurate_logarithm(compute_step_matrices(A, system.B, system.dt).P, system.A)
@@ -370,7 +370,7 @@ def _unmatched(system: SystemMatrices, A: Matrix, dt: float) -> tuple[Matrix, Ma
         raise InvalidSystemError(
             f"the zero {finite[is_lost][0].real:.6g} has no real counterpart in continuous time for matched; {_TUSTIN_ADVICE}"
         )
-    zeros: Complex = np.log(finite.astype(np.complex128)) / dt
+    zeros = np.asarray(np.log(finite.astype(np.complex128)) / dt, dtype=np.complex128)
     poles: Complex = np.linalg.eigvals(A).astype(np.complex128)
     gain = factors.gain / _gain_ratio(zeros, poles, zeros_z, np.exp(poles * dt), dt)
     B, D = _inputs_of(A, system.C, _Factors(zeros, poles, gain))
@@ -387,7 +387,7 @@ def _require_accurate_logarithm(P: Matrix, A: Matrix) -> None:
         )
 
 
-def _from_differences(system: SystemMatrices, h: float, alpha: float) -> SystemMatrices:
+def from_differences(system: SystemMatrices, h: float, alpha: float) -> SystemMatrices:
     """Substitute z = (1 + (1 − α) s h)/(1 − α s h): with L = (α A_d + (1 − α) I)⁻¹, A = (A_d − I)L/h, C = C_d L."""
     n = system.n_states
     shifted = alpha * system.A + (1.0 - alpha) * np.eye(n)

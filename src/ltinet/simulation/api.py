@@ -87,9 +87,14 @@ def simulate(  # noqa: PLR0913
     engine_object, engine_options = select_engine(engine, options or {})
     n_jobs = validate_n_jobs(n_jobs)
     if context.dt is not None:
-        return simulate_discrete(
+        solution, energy = simulate_discrete(
             context, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=engine_options, settings=settings
         )
+        if context.reduction_error is None:
+            return solution
+        norm = context.reduction_error if x0 is None or not np.any(x0) else math.inf
+        error = ReductionError(norm, energy.t, energy.values, solution.y.shape[-1])
+        return replace(solution, reduction=error)
     if t is None:
         raise InvalidSignalError(_MISSING_TIMES)
     try:
@@ -129,10 +134,10 @@ class ReductionError:
     """Bound ‖G − G_r‖ ‖u‖ of the error of a reduction, from the energy of every input of a batch over time."""
 
     norm: float
-    """‖G − G_r‖ in the H2 norm; infinite if it is unknown."""
+    """‖G − G_r‖ in the H2 norm, in discrete time in the H∞ norm; infinite if it is unknown."""
     t: Array
     energy: Array
-    """∫ |u|² from the first time to each of t, `(..., K)`."""
+    """∫ |u|², in discrete time Σ |u|², from the first time to each of t, `(..., K)`."""
     n_outputs: int
 
     def at(self, t: Array) -> Array:

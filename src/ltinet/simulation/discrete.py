@@ -127,6 +127,24 @@ def resolve_time_step(dt: Any, model_dt: float | None, call: str) -> float:
 # Simulation
 
 
+@dataclass(frozen=True, eq=False)
+class InputEnergy:
+    """Energy Σ |u|² of an input from its first sample on; computed when it is needed."""
+
+    signal: SampledSignal
+
+    @property
+    def t(self) -> Array:
+        """Times of the samples."""
+        return self.signal.t
+
+    @cached_property
+    def values(self) -> Array:
+        """Energy up to each sample, `(..., T)`."""
+        u = self.signal.u
+        return np.cumsum((u * u).sum(axis=-1), axis=-1)
+
+
 def simulate_discrete(  # noqa: PLR0913
     context: SimulationContext,
     u: Any,
@@ -138,8 +156,11 @@ def simulate_discrete(  # noqa: PLR0913
     n_jobs: int,
     options: Mapping[str, Any],
     settings: SignalSettings,
-) -> Solution:
-    """Simulate a model in discrete time; the arguments are those of `simulate`, and validated there where they agree."""
+) -> tuple[Solution, "InputEnergy"]:
+    """Simulate a model in discrete time, and return the energy of the input of its core as well.
+
+    The arguments are those of `simulate`, and validated there where they agree.
+    """
     dt = _require_time_step(context)
     _refuse_options_of_continuous_time(dt, hold=hold, engine=engine, options=options)
     samples = sample_times(t, u, dt)
@@ -167,7 +188,8 @@ def simulate_discrete(  # noqa: PLR0913
     }
     y = trajectory.at_samples(slice(None) if samples.has_all else samples.numbers)
     names = context.names
-    return Solution(samples.t, y, trajectory, stats, UNNAMED if names == UNNAMED else names)
+    solution = Solution(samples.t, y, trajectory, stats, UNNAMED if names == UNNAMED else names)
+    return solution, InputEnergy(core_input)
 
 
 def _require_time_step(context: SimulationContext) -> float:
