@@ -164,13 +164,15 @@ def simulate_discrete(  # noqa: PLR0913
     dt = _require_time_step(context)
     _refuse_options_of_continuous_time(dt, hold=hold, engine=engine, options=options)
     samples = sample_times(t, u, dt)
-    given = SampledSignal(samples.axis, _sampled_input(context, u, samples, settings), hold="zero")
+    delays = delays_in_samples(settings.array("input_delay", context.n_inputs), dt, is_discrete=True).whole
+    lead = _samples_before(u, samples.axis, dt, int(delays.max(initial=0)))
+    values = _sampled_input(context, u, samples, settings, lead=lead)
+    given = SampledSignal(samples.axis, values[..., lead:, :], hold="zero")
     x0 = None if x0 is None else as_real_array(x0, "x0")
     core_input = given
     if settings.shifts_signals:
-        deviations = given.u - settings.array("u0", context.n_inputs)
-        delays = delays_in_samples(settings.array("input_delay", context.n_inputs), dt, is_discrete=True).whole
-        core_input = SampledSignal(samples.axis, delayed_samples(deviations, delays), hold="zero")
+        deviations = delayed_samples(values - settings.array("u0", context.n_inputs), delays)
+        core_input = SampledSignal(samples.axis, deviations[..., lead:, :], hold="zero")
     coordinates: CoordinateChoice = options.get("coordinates", "auto")
     realization = select_coordinates(context, coordinates, is_even=True, longest_step=dt)
     run = DiscreteRun(realization, core_input, x0, network=context)
@@ -218,8 +220,17 @@ def refuse_linear_hold(hold: Hold | None, dt: float) -> None:
         )
 
 
-def _sampled_input(context: SimulationContext, u: Any, samples: SampleTimes, settings: SignalSettings) -> Array:
-    """Return the input at all samples, `(..., T, m)`."""
+def _samples_before(u: Any, axis: TimeAxis, dt: float, longest_delay: int) -> int:
+    """Return the number of samples before the first time that u has and that a delay brings into the run."""
+    if not isinstance(u, SampledSignal):
+        return 0
+    return max(0, min(longest_delay, int((axis.t[0] - u.start) / dt + _TIME_TOLERANCE)))
+
+
+def _sampled_input(
+    context: SimulationContext, u: Any, samples: SampleTimes, settings: SignalSettings, *, lead: int
+) -> Array:
+    """Return the input at `lead` samples before the first time and at all samples, `(..., lead + T, m)`."""
     if u is None:
         u0 = settings.array("u0", context.n_inputs)
         return np.broadcast_to(u0, (len(samples.axis.t), context.n_inputs))
@@ -236,8 +247,10 @@ def _sampled_input(context: SimulationContext, u: Any, samples: SampleTimes, set
     if isinstance(signal, SampledSignal):
         if signal.axis is samples.axis:
             return signal.u
-        if signal.hold == "zero":  # a step at k dt that rounding puts after the sample belongs to it
-            return signal.value(samples.axis.t + _TIME_TOLERANCE * samples.axis.longest_step)
+        t, step = samples.axis.t, samples.axis.longest_step
+        times = np.concatenate([t[0] - step * np.arange(lead, 0, -1), t])
+        # A step at k dt that rounding puts after the sample belongs to it.
+        return signal.value(times + _TIME_TOLERANCE * step) if signal.hold == "zero" else signal.value(times)
     return np.asarray(signal.value(samples.axis.t))
 
 

@@ -379,3 +379,13 @@ def test_another_time_step_is_refused() -> None:
         net.stepper(hold="linear")
     with pytest.raises(InvalidSignalError, match="dt is missing"):
         ltinet.construct(ltinet.named_system("heat_rod", n_states=3)).stepper()
+
+
+def test_fit_of_a_record() -> None:
+    rng = np.random.default_rng(3)
+    model = stable(rng).with_signal_settings(input_delay=[0.2, 0.0], output_delay=[0.1, 0.0], u0=[1.0, 0.0])
+    u, x0 = rng.standard_normal((300, 2)), rng.standard_normal(6)
+    y = model.simulate(u, x0=x0).y
+    assert np.allclose(model.fit(u, y), 100.0, atol=1e-6)
+    assert np.allclose(ltinet.construct(model).fit(u[5:], y[5:]), 100.0, atol=1e-6)
+    assert (model.fit(u, y, from_rest=True) < 99.9).any()
