@@ -19,7 +19,14 @@ from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_
 from ltinet.plotting.figures import add_grid
 from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, peak_gains
 from ltinet.plotting.protocols import PlottableResponse, PlottableSystem
-from ltinet.plotting.time_response import draw_responses, first_visible_time, needs_log_axis, set_time_axis, time_label
+from ltinet.plotting.time_response import (
+    draw_as_samples,
+    draw_responses,
+    first_visible_time,
+    needs_log_axis,
+    set_time_axis,
+    time_label,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,6 +212,8 @@ class ResponsePlots:
         set_time_axis(axes, logarithmic=logarithmic)
         if logarithmic:
             axes.set_xlim(left=first_visible_time(times, np.stack(responses)))
+        if self.system.dt is not None:
+            draw_as_samples(axes.lines)
         axes.set_title("step response", fontsize="medium")
         axes.set(xlabel=time_label(logarithmic=logarithmic), ylabel="output")
         axes.ticklabel_format(axis="y", style="sci", scilimits=(-3, 4), useMathText=True)
@@ -232,10 +241,13 @@ class ResponsePlots:
             times, y, notes = response.t, response.y, response.notes
         else:
             times, y, notes = _simulate_inputs_separately(respond, t, columns, row)
-        return draw_responses(
+        panels = draw_responses(
             times, y, final=final[np.ix_(rows, columns)], names=outputs.names_of(rows),
             input_names=inputs.names_of(columns), notes=(*sampling, *notes), figure=figure,
         )  # fmt: skip
+        if self.system.dt is not None:
+            draw_as_samples(line for axes in panels.flat for line in axes.lines)
+        return panels
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "system", "frequencies", "names", "input_names")
