@@ -18,6 +18,7 @@ from benchmarks.support.table import read_all, write
 
 MEASUREMENTS = (
     "simulation",
+    "discrete",
     "solvers",
     "first_result",
     "irregular",

@@ -31,7 +31,7 @@ def construct(
     Parameters
     ----------
     system : StateSpace, SecondOrder, tuple or object
-        Continuous-time system; any object that `as_state_space` accepts, such as (A, B, C).
+        System in continuous or discrete time; any object that `as_state_space` accepts, such as (A, B, C).
     *matrices : array_like
         Not accepted; the error message shows how to put several matrices into a tuple.
     max_condition : float, optional
@@ -58,7 +58,7 @@ def construct(
     Raises
     ------
     InvalidSystemError
-        If `system` is not a real continuous-time system, or cannot be reduced to the tolerance.
+        If `system` is not a real system, or cannot be reduced to the tolerance.
     PartitionError
         If the requested layers do not exist.
 

@@ -33,11 +33,11 @@ from ltinet.network.summary import summary_html, summary_text
 from ltinet.plotting.plots import NetworkPlots
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.sampled import Hold
-from ltinet.signals.times import as_time_step
 from ltinet.simulation.api import resolve_hold, simulate
 from ltinet.simulation.context import NetworkParts, SimulationContext
 from ltinet.simulation.coordinate_selection import CoordinateChoice
 from ltinet.simulation.delayed_stepper import DelayedStepper
+from ltinet.simulation.discrete import resolve_time_step
 from ltinet.simulation.exact_error_bound import network_certificate
 from ltinet.simulation.solution import Solution
 from ltinet.simulation.stepper import Stepper
@@ -45,7 +45,7 @@ from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_names import UNNAMED, SignalNames, names_or_defaults
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
-from ltinet.systems.system_matrices import SystemMatrices
+from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time, validate_time_step
 from ltinet.torch.api import to_torch, wrap_delays
 from ltinet.torch.packed_system import TrainableParts
 
@@ -67,7 +67,7 @@ def register_explorer(explore: Callable[..., Any]) -> None:
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class DynamicNetwork(SystemOperators):
-    """Sparse continuous-time neural network: layers of first- and second-order neurons and a linear output layer.
+    """Sparse neural network in continuous or discrete time: layers of neurons and a linear output layer.
 
     Networks are created by `construct`, `load`, `reduce(…).net` or `from_parameters`. Two networks are equal if
     their parameters, delays, operating points, holds and sample times are; their origin is not compared.
@@ -86,6 +86,9 @@ class DynamicNetwork(SystemOperators):
         H2 norm of G − G_r if `system` G_r was reduced from G, infinite if unknown; included in all error bounds.
     signal_settings : SignalSettings, optional
         Delays, operating point, hold and sample time; by default those of `system`.
+    dt : float, optional
+        Time step of a network in discrete time, by default that of `system`; None for continuous time. The neurons of
+        such a network are difference equations, with ξ[k+1] and ξ[k+2] in place of ξ̇ and ξ̈.
 
     Examples
     --------
@@ -104,11 +107,13 @@ class DynamicNetwork(SystemOperators):
     blocks: BlockSystem | None = None
     reduction_error: float | None = None
     signal_settings: SignalSettings = NO_SETTINGS
+    dt: float | None = None
 
     def __post_init__(self) -> None:
         settings, system = self.signal_settings, self.system
+        object.__setattr__(self, "dt", validate_time_step(self.dt) if system is None else system.dt)
         if system is None:
-            settings.validate_for(n_inputs=self.network.n_inputs, n_outputs=self.network.n_outputs)
+            settings.validate_for(n_inputs=self.network.n_inputs, n_outputs=self.network.n_outputs, dt=self.dt)
         elif settings.is_default and not settings.notes:
             object.__setattr__(self, "signal_settings", system.signal_settings)
         elif settings is not system.signal_settings:
@@ -116,7 +121,11 @@ class DynamicNetwork(SystemOperators):
 
     @classmethod
     def from_parameters(
-        cls, parameters: NetworkParameters, *, signal_settings: SignalSettings = NO_SETTINGS
+        cls,
+        parameters: NetworkParameters,
+        *,
+        signal_settings: SignalSettings = NO_SETTINGS,
+        dt: float | None = None,
     ) -> "DynamicNetwork":
         """Build a network from the parameter sets (𝓜, 𝓒, 𝓚, 𝓦, Φ, Ψ) of the paper, without a system.
 
@@ -126,6 +135,8 @@ class DynamicNetwork(SystemOperators):
             Parameters of all layers and of the output layer.
         signal_settings : SignalSettings, optional
             Delays, operating point, hold and sample time.
+        dt : float, optional
+            Time step of a network in discrete time.
 
         Returns
         -------
@@ -137,7 +148,7 @@ class DynamicNetwork(SystemOperators):
         InvalidNetworkError
             If the parameters do not form a network.
         """
-        return cls(Network.from_parameters(parameters), signal_settings=signal_settings)
+        return cls(Network.from_parameters(parameters), signal_settings=signal_settings, dt=dt)
 
     @property
     def layers(self) -> tuple[HorizontalLayer, ...]:
@@ -368,6 +379,7 @@ class DynamicNetwork(SystemOperators):
         MissingDependencyError
             If PyTorch is not installed.
         """
+        require_continuous_time(self, "net.to_torch(dt)")
         settings = self.signal_settings
         hold = resolve_hold(hold, settings)
         network = to_torch(self._context, dt, hold=hold, trainable=trainable, settings=settings, rebuild=DynamicNetwork)
@@ -384,7 +396,7 @@ class DynamicNetwork(SystemOperators):
         return poles(self.network)
 
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """Compute the frequency response H(jω) with delays.
+        """Compute the frequency response H(jω), or H(e^{jω dt}) in discrete time, with delays.
 
         Parameters
         ----------
@@ -396,7 +408,7 @@ class DynamicNetwork(SystemOperators):
         ndarray of complex, shape (len(omega), n_outputs, n_inputs)
             Frequency response.
         """
-        H = frequency_response(self.network, omega)
+        H = frequency_response(self.network, omega, self.dt)
         if not self.signal_settings.has_delays:
             return H
         return apply_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
@@ -486,7 +498,7 @@ class DynamicNetwork(SystemOperators):
         Damping
             Values for each pole; prints as a table.
         """
-        return damping_table(self.poles(), None)
+        return damping_table(self.poles(), self.dt)
 
     def dcgain(self) -> NDArray[np.float64]:
         """Compute the gain at zero frequency; see `StateSpace.dcgain`.
@@ -516,7 +528,7 @@ class DynamicNetwork(SystemOperators):
     def simulate(  # noqa: PLR0913
         self,
         u: Any,
-        t: ArrayLike,
+        t: ArrayLike | None = None,
         *,
         x0: ArrayLike | None = None,
         hold: Hold | None = None,
@@ -550,7 +562,8 @@ class DynamicNetwork(SystemOperators):
             in order.
         t : array_like, shape (T,)
             Ascending times, evenly spaced or not; a time that occurs twice marks a jump of u. Numbers in the unit of
-            time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are converted to seconds.
+            time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are converted to seconds. In
+            discrete time multiples of dt, or a number of samples, by default that of u; there is no hold.
         x0 : array_like, optional
             State at t[0] in the coordinates of the user; zero by default. For a batch one state for all or one each.
         hold : {"linear", "zero"}, optional
@@ -629,17 +642,17 @@ class DynamicNetwork(SystemOperators):
         """
         return self._response_system.fit(u, y, t=t, dt=dt, from_rest=from_rest, hold=hold)
 
-    def stepper(self, dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper:
+    def stepper(self, dt: float | None = None, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper:
         """Create a streaming simulation: `y_k = stepper.step(u_k)` returns the output at the time of u_k.
 
         Delays are buffered; those that are not multiples of dt are exact, too.
 
         Parameters
         ----------
-        dt : float
-            Time step.
+        dt : float, optional
+            Time step; may be omitted in discrete time, where it is that of the model.
         hold : {"linear", "zero"}, optional
-            Interpolation between samples; by default that of the model, "linear" if it has none.
+            Interpolation between samples; by default that of the model, "linear" if it has none. Not in discrete time.
         x0 : array_like, optional
             Initial state in the coordinates of the user; zero by default.
 
@@ -649,11 +662,17 @@ class DynamicNetwork(SystemOperators):
             Simulation that starts at the initial state.
         """
         x0, settings = None if x0 is None else as_real_array(x0, "x0"), self.signal_settings
-        core = Stepper(self._context, as_time_step(dt, "dt"), hold=resolve_hold(hold, settings), x0=x0)
+        step, hold = resolve_time_step(dt, self.dt, "stepper(dt)"), resolve_hold(hold, settings, self.dt)
+        core = Stepper(self._context, step, hold=hold, x0=x0)
         return DelayedStepper(core, settings) if settings.shifts_signals else core
 
     def simulate_stream(
-        self, chunks: Iterable[ArrayLike], dt: float, *, hold: Hold | None = None, x0: ArrayLike | None = None
+        self,
+        chunks: Iterable[ArrayLike],
+        dt: float | None = None,
+        *,
+        hold: Hold | None = None,
+        x0: ArrayLike | None = None,
     ) -> Iterator[NDArray[np.float64]]:
         """Simulate an input that arrives in chunks of evenly spaced samples.
 
@@ -692,12 +711,13 @@ class DynamicNetwork(SystemOperators):
         Certificate
             Bounds for each output on the errors from rounding and from the block-diagonalization.
         """
+        require_continuous_time(self, "net.certificate(horizon)")
         return network_certificate(self._context, horizon=horizon, n_steps=n_steps)
 
     @cached_property
     def _context(self) -> SimulationContext:
         parts = NetworkParts(self.network, self.form, self.blocks)
-        return SimulationContext(parts, origin=self._origin, reduction_error=self.reduction_error)
+        return SimulationContext(parts, origin=self._origin, reduction_error=self.reduction_error, dt=self.dt)
 
     @cached_property
     def _response_system(self) -> StateSpace:
@@ -715,7 +735,7 @@ class DynamicNetwork(SystemOperators):
     @property
     def _realized(self) -> SystemMatrices:
         """Realization of the network with the names of inputs and outputs of its origin."""
-        return to_state_space(self.network).with_names(self._names.without_states)
+        return to_state_space(self.network, self.dt).with_names(self._names.without_states)
 
     export_c, export_fmu, export_onnx = api.export_c, api.export_fmu, api.export_onnx
 
@@ -764,6 +784,8 @@ class DynamicNetwork(SystemOperators):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DynamicNetwork):
             return NotImplemented
+        if self.dt != other.dt:
+            return False
         return self.network == other.network and self.signal_settings == other.signal_settings
 
     def __hash__(self) -> int:
@@ -779,10 +801,11 @@ class DynamicNetwork(SystemOperators):
 
     def __repr__(self) -> str:
         text = repr(self.network).replace("Network(", "DynamicNetwork(", 1)
-        return f"{text[:-1]}{self.signal_settings.repr_suffix})"
+        dt = "" if self.dt is None else f", dt={self.dt:g}"
+        return f"{text[:-1]}{dt}{self.signal_settings.repr_suffix})"
 
     def __str__(self) -> str:
-        return summary_text(self.network, self.form, names=self._names, settings=self.signal_settings)
+        return summary_text(self.network, self.form, names=self._names, settings=self.signal_settings, dt=self.dt)
 
     def _repr_html_(self) -> str:
-        return summary_html(self.network, self.form, names=self._names, settings=self.signal_settings)
+        return summary_html(self.network, self.form, names=self._names, settings=self.signal_settings, dt=self.dt)

@@ -192,6 +192,6 @@ def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNe
     >>> ltinet.load("rod.safetensors") == net
     True
     """
-    network, form, matrices, blocks, reduction_error, settings = read_network(path, max_bytes=max_bytes)
+    network, form, matrices, blocks, reduction_error, settings, dt = read_network(path, max_bytes=max_bytes)
     system = None if matrices is None else StateSpace.of(matrices, settings=settings)
-    return DynamicNetwork(network, form, system, blocks, reduction_error, settings)
+    return DynamicNetwork(network, form, system, blocks, reduction_error, settings, dt)

@@ -26,7 +26,7 @@ from ltinet.simulation.context import NetworkParts, SimulationContext
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.sparse_descriptor import SparseDescriptor
 from ltinet.systems.sparse_lu import explain_memory_error
-from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
+from ltinet.systems.system_matrices import SystemMatrices
 
 # Limit on cond(T) in the user's units: rounding errors of the outputs are about eps·cond(T)/10, here 1e-10.
 _MAX_RAW_CONDITION = 1e-9 / EPS
@@ -52,9 +52,11 @@ class ConstructionResult:
 def construct_network(system: SystemMatrices, choice: BlockChoice, *, balance: bool | None) -> ConstructionResult:
     """Construct the network of a system; the options are those of `ltinet.construct`.
 
-    Raises PartitionError if the requested layers do not exist, InvalidSystemError for a system in discrete time.
+    A network of a system in discrete time consists of difference equations: where the neurons of a network in continuous
+    time have derivatives ξ̇ and ξ̈, they have ξ[k+1] and ξ[k+2], and the algebra is the same.
+
+    Raises PartitionError if the requested layers do not exist.
     """
-    require_continuous_time(system, "construct(system)")
     if system.sparse is not None and system.sparse.is_large:
         with explain_memory_error(system.n_states, system.sparse.n_nonzeros):
             return network_from_form(_structured_form(system.sparse, choice), system)

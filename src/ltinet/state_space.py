@@ -21,6 +21,7 @@ from ltinet._util.other_names import missing_attribute
 from ltinet._util.text import format_rows
 from ltinet.analysis.characteristics import StepInfo, compute_bandwidth, step_info
 from ltinet.analysis.dc_gain import dc_gain
+from ltinet.analysis.discrete_responses import discrete_response, discrete_step_info
 from ltinet.analysis.frequency_response import apply_delays, evaluation_points, frequencies_for, transfer_evaluator
 from ltinet.analysis.poles import Damping, compute_poles, damping_table, system_summary_rows
 from ltinet.analysis.responses import (
@@ -31,7 +32,7 @@ from ltinet.analysis.responses import (
     initial_response,
     step_response,
 )
-from ltinet.analysis.sampling import SamplingMethod, to_continuous, to_discrete, validate_method
+from ltinet.analysis.sampling import to_continuous, to_discrete, validate_method
 from ltinet.analysis.zeros import invariant_zeros
 from ltinet.export.api import replace_delays, to_control, to_scipy
 from ltinet.interconnection.operators import SystemOperators
@@ -46,7 +47,7 @@ from ltinet.systems.matrices import Matrix, MatrixLike
 from ltinet.systems.signal_names import NamesLike, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.sparse_descriptor import SparseDescriptor
-from ltinet.systems.system_matrices import Descriptor, SystemMatrices, require_continuous_time
+from ltinet.systems.system_matrices import Descriptor, SystemMatrices
 
 if TYPE_CHECKING:
     import scipy.signal
@@ -65,8 +66,8 @@ class StateSpace(SystemOperators):
     method needs them. Larger models support `frequency_response` and `simulate`; other methods raise an error that
     names the call to use instead.
 
-    A system in discrete time has poles, zeros, damping, DC gain and frequency response; for everything else convert it
-    with `to_continuous`.
+    A system in discrete time has a time step `dt`. It is analysed, simulated, reduced and exported like one in continuous
+    time; its values exist at multiples of dt only. What needs continuous time says so: convert it with `to_continuous`.
 
     Delays, operating point, hold and sample time affect simulations and responses, are saved in files, and are copied
     to networks constructed from the system; `poles`, `zeros` and `dcgain` do not depend on them.
@@ -333,7 +334,7 @@ class StateSpace(SystemOperators):
     def simulate(
         self,
         u: Any,
-        t: ArrayLike,
+        t: ArrayLike | None = None,
         *,
         x0: ArrayLike | None = None,
         hold: Hold | None = None,
@@ -351,11 +352,13 @@ class StateSpace(SystemOperators):
         u : array_like, callable, Signal, mapping, Table, DataFrame or None
             Input, as for `DynamicNetwork.simulate`.
         t : array_like, shape (T,)
-            Ascending times, evenly spaced or not.
+            Ascending times, evenly spaced or not. In discrete time multiples of dt, or a number of samples, by default
+            that of u.
         x0 : array_like, optional
             State at t[0]; zero by default.
         hold : {"linear", "zero"}, optional
-            Interpolation between samples; by default that of the model, "linear" if it has none.
+            Interpolation between samples; by default that of the model, "linear" if it has none. Not for models in
+            discrete time.
         tolerance : float, optional
             Limit on the estimated error relative to each largest |y|, for sparse models; 1e-6 by default.
 
@@ -368,14 +371,18 @@ class StateSpace(SystemOperators):
         ------
         InvalidSignalError
             If the input or the times are not valid.
-        InvalidSystemError
-            If the system is in discrete time.
         SimulationError
             If the tolerance cannot be reached.
         """
-        context = partial(self._require_context, "simulate(u, t)")
         return simulate_system(
-            self.matrices, context, u, t=t, x0=x0, hold=hold, tolerance=tolerance, settings=self.signal_settings
+            self.matrices,
+            lambda: self._context,
+            u,
+            t=t,
+            x0=x0,
+            hold=hold,
+            tolerance=tolerance,
+            settings=self.signal_settings,
         )
 
     def fit(
@@ -429,9 +436,10 @@ class StateSpace(SystemOperators):
         Parameters
         ----------
         t : array_like, optional
-            Times from 0 on. By default up to 5,000 times are chosen from the dominant poles, evenly
-            or logarithmically spaced, until every response has settled within 2 %. Responses of integrators and
-            unstable systems never settle; `solution.notes` gives the end that was chosen and the reason.
+            Times from 0 on, in discrete time multiples of dt or a number of samples. By default up to 5,000 times are
+            chosen from the dominant poles, evenly or logarithmically spaced, until every response has settled within
+            2 %. Responses of integrators and unstable systems never settle; `solution.notes` gives the end that was
+            chosen and the reason.
         input : int or str, optional
             Index or name of an input; all inputs by default.
         output : int or str, optional
@@ -447,10 +455,10 @@ class StateSpace(SystemOperators):
         ------
         InvalidSignalError
             If t does not start at 0, or there is no such input or output.
-        InvalidSystemError
-            If the system is in discrete time.
         """
-        system = self._require_context("step_response()"), self.matrices
+        if self.dt is not None:
+            return self._discrete_response(t, kind="step", input=input, output=output)
+        system = self._context, self.matrices
         run = partial(step_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="step")
 
@@ -459,6 +467,9 @@ class StateSpace(SystemOperators):
 
         It equals the response from the initial state B e_j, or E⁻¹B e_j as rounded. If D is not zero, the output also
         has an impulse D δ(t), which is omitted; `solution.notes` then says so.
+
+        In discrete time an impulse is one sample of height 1/dt, as in MATLAB and python-control, and the response
+        includes D/dt at t = 0; multiplied by dt it is the response to a sample of height one.
 
         Parameters
         ----------
@@ -470,7 +481,9 @@ class StateSpace(SystemOperators):
         Solution
             Response with the same shape as that of `step_response`.
         """
-        system = self._require_context("impulse_response()"), self.matrices
+        if self.dt is not None:
+            return self._discrete_response(t, kind="impulse", input=input, output=output)
+        system = self._context, self.matrices
         run = partial(impulse_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="impulse")
 
@@ -489,7 +502,9 @@ class StateSpace(SystemOperators):
         Solution
             Response with `y` of shape (..., T, p).
         """
-        system = self._require_context("initial_response(x0)"), self.matrices
+        if self.dt is not None:
+            return self._discrete_response(t, kind="initial", output=output, x0=x0)
+        system = self._context, self.matrices
         run = partial(initial_response, *system, x0, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, output=output, kind="initial", x0=x0)
 
@@ -503,7 +518,8 @@ class StateSpace(SystemOperators):
     ) -> StepInfo:
         """Compute rise time, settling time, overshoot and peak of the step responses.
 
-        All values come from the exact response and do not depend on a time grid. Delays are reported as `dead_time` and
+        All values come from the exact response and do not depend on a time grid; in discrete time they are those of the
+        samples. Delays are reported as `dead_time` and
         included in settling and peak times, which count from the step of the input; rise times do not depend on them.
 
         Parameters
@@ -520,8 +536,8 @@ class StateSpace(SystemOperators):
         StepInfo
             Characteristics of every output for every input; prints as a table.
         """
-        context = self._require_context("step_info()")
-        info = step_info(context, self.matrices, input=input, output=output, settling=settling, rise=rise)
+        compute = step_info if self.dt is None else discrete_step_info
+        info = compute(self._context, self.matrices, input=input, output=output, settling=settling, rise=rise)
         if not self.signal_settings.has_delays:
             return info
         rows = [self.output_names.index(name) for name in info.output_names]
@@ -582,8 +598,7 @@ class StateSpace(SystemOperators):
         ndarray, shape (p, m)
             Angular frequencies; inf if the gain never falls so far, NaN if the DC gain is zero or infinite.
         """
-        require_continuous_time(self, "system.bandwidth()")
-        frequencies = frequencies_for(self.poles(), self.zeros())
+        frequencies = frequencies_for(self.poles(), self.zeros(), dt=self.dt)
         return compute_bandwidth(
             self.frequency_response, self.dcgain(), frequencies, drop=validate_positive(drop, "drop")
         )
@@ -634,23 +649,23 @@ class StateSpace(SystemOperators):
     def _context(self) -> SimulationContext:
         return prepare_system(self.matrices)
 
-    def _require_context(self, call: str) -> SimulationContext:
-        """Return the simulation context of a system in continuous time; refuse one in discrete time."""
-        require_continuous_time(self, f"system.{call}")
-        return self._context
+    def _discrete_response(self, t: Times, **request: Any) -> Solution:
+        return discrete_response(self._context, self.matrices, self.signal_settings, t, **request)
 
-    def to_continuous(self, method: SamplingMethod = "zoh") -> "StateSpace":
+    def to_continuous(self, method: str = "zoh", *, prewarp_frequency: float | None = None) -> "StateSpace":
         """Convert a system in discrete time to continuous time.
 
         By "zoh" and "foh" A = log(A_d)/dt, the logarithm with frequencies below π/dt; faster modes cannot be
-        distinguished from their aliases. A negative real eigenvalue has no counterpart, and neither has zero. By "foh"
-        the states are x[k] − Q₁ u[k], as in `to_discrete`, and D changes.
+        distinguished from their aliases. A single negative real eigenvalue has no counterpart, and neither has zero; two
+        equal negative ones become a pair at half the sampling frequency. By "foh" the states are x[k] − Q₁ u[k], as in
+        `to_discrete`, and D changes. "tustin" has no counterpart of the eigenvalue −1 only.
 
         Parameters
         ----------
-        method : {"zoh", "foh", "tustin"}, optional
-            Inputs held constant between samples ("zoh"), linear between samples ("foh"), or the trapezoidal rule
-            s = (2/dt)(z − 1)/(z + 1) ("tustin").
+        method : str, optional
+            Method, as for `to_discrete`.
+        prewarp_frequency : float, optional
+            Angular frequency at which "tustin" is exact.
 
         Returns
         -------
@@ -662,10 +677,10 @@ class StateSpace(SystemOperators):
         InvalidSystemError
             If there is no such system, or this one is in continuous time.
         """
-        matrices = to_continuous(self.matrices, method=validate_method(method))
+        matrices = to_continuous(self.matrices, method=validate_method(method), prewarp_frequency=prewarp_frequency)
         return StateSpace.of(matrices, settings=self.signal_settings)
 
-    def to_discrete(self, dt: float, *, method: SamplingMethod = "zoh") -> "StateSpace":
+    def to_discrete(self, dt: float, method: str = "zoh", *, prewarp_frequency: float | None = None) -> "StateSpace":
         """Convert the system to discrete time.
 
         The conversion is exact for inputs that are constant ("zoh") or linear ("foh") between samples. The trapezoidal
@@ -676,8 +691,13 @@ class StateSpace(SystemOperators):
         ----------
         dt : float
             Time step. Delays must be multiples of it.
-        method : {"zoh", "foh", "tustin"}, optional
-            Interpolation of inputs between samples, as for `to_continuous`.
+        method : {"zoh", "foh", "tustin", "euler", "backward", "matched"}, optional
+            Inputs held constant between samples ("zoh", "zero"), linear between samples ("foh", "linear"), the
+            trapezoidal rule s = (2/dt)(z − 1)/(z + 1) ("tustin", "bilinear"), forward differences ("euler",
+            "forward_diff"), backward differences ("backward", "backward_diff"), or poles and zeros mapped by
+            z = e^{s dt} ("matched"; one input and one output).
+        prewarp_frequency : float, optional
+            Angular frequency below π/dt at which "tustin" is exact.
 
         Returns
         -------
@@ -689,7 +709,7 @@ class StateSpace(SystemOperators):
         InvalidSystemError
             If the system is in discrete time, dt is not positive, or a delay is not a multiple of dt.
         """
-        matrices = to_discrete(self.matrices, dt, method=validate_method(method))
+        matrices = to_discrete(self.matrices, dt, method=validate_method(method), prewarp_frequency=prewarp_frequency)
         return StateSpace.of(matrices, settings=self.signal_settings)
 
     def to_scipy(self, *, pade: int | None = None) -> "scipy.signal.StateSpace":

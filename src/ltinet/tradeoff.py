@@ -22,7 +22,6 @@ from ltinet.network_builder import network_from_form
 from ltinet.plotting.tradeoff import draw_tradeoff
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import as_square_matrix
-from ltinet.systems.system_matrices import require_continuous_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,7 +185,7 @@ def condition_tradeoff(system: Any, *, balance: bool | None = None) -> TradeoffC
     Raises
     ------
     InvalidSystemError
-        If `system` is neither a finite real square matrix nor a continuous-time system.
+        If `system` is neither a finite real square matrix nor a system.
 
     Examples
     --------
@@ -201,7 +200,6 @@ def condition_tradeoff(system: Any, *, balance: bool | None = None) -> TradeoffC
         forms = compute_tradeoff_forms(as_square_matrix(system, "A"), balance=balance)
         return TradeoffCurve(tuple(map(TradeoffPoint, forms)))
     state_space = as_state_space(system)
-    require_continuous_time(state_space, "condition_tradeoff(system)")
     forms = compute_tradeoff_forms(state_space.A, balance=balance)
     return TradeoffCurve(tuple(TradeoffPoint(form, state_space) for form in forms))
 

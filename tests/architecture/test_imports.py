@@ -32,7 +32,7 @@ LEVELS = [
     {"interconnection"},
     {"construction"},
     {"files", "tradeoff", "solver_tolerances", "reduction.dispatch"},
-    {"dynamic_network", "conversion"},
+    {"dynamic_network", "conversion", "reduction.discrete_reduction"},
     {"second_order", "torch"},
     {"state_space"},
     {"interconnection.operators"},

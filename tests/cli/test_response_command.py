@@ -149,13 +149,17 @@ def test_what_cannot_be_given(run_here: Run, arguments: str, said: str) -> None:
     assert said in err.decode()
 
 
-def test_discrete_models_say_what_to_do(run_here: Run, folder: Path, system: ltinet.StateSpace) -> None:
+def test_discrete_models_are_answered_at_their_samples(run_here: Run, folder: Path, system: ltinet.StateSpace) -> None:
     ltinet.save_system(system.to_discrete(0.1), folder / "sampled.mat")
-    for command in (["response"], ["response", "--kind", "bode"], ["construct", "-o", "new.safetensors"]):
-        code, _, err = run_here(command[0], "sampled.mat", *command[1:])
-        assert code == 2
-        assert b"sampled.mat is discrete in time (dt = 0.1)" in err
-        assert b"to_continuous()" in err
+    discrete = ltinet.load_system(folder / "sampled.mat")
+    _, table = table_of(run_here("response", "sampled.mat", "-o", "-").out)
+    assert np.allclose(table[:, 0], 0.1 * np.arange(len(table)))
+    assert run_here("construct", "sampled.mat", "-o", "new.safetensors")[0] == 0
+    assert ltinet.load(folder / "new.safetensors").dt == discrete.dt == 0.1
+    assert "discrete in time" in run_here("info", "new.safetensors").out.decode()
+    assert run_here("export", "new.safetensors", "--to", "c", "-o", "code")[0] == 0
+    assert run_here("reduce", "sampled.mat", "--order", "1", "-o", "small.safetensors")[0] == 0
+    assert ltinet.load(folder / "small.safetensors").dt == 0.1
     _, table = table_of(run_here("response", "sampled.mat", "--kind", "bode", "-o", "-").out)
     assert table[-1, 0] <= np.pi / 0.1
 

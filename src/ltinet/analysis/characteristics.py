@@ -335,7 +335,7 @@ def step_info(
     prepared: SimulationContext, system: SystemMatrices, *, input: Channel, output: Channel, settling: Any, rise: Any
 ) -> StepInfo:
     """Compute characteristics of step responses; times are located on the dense output to about twelve digits."""
-    band, (low, high) = _fraction(settling, "settling"), _two_fractions(rise)
+    band, (low, high) = validate_levels(settling, rise)
     j, i = resolve_index(input, system.input_names, "input"), resolve_index(output, system.output_names, "output")
     inputs = range(system.n_inputs) if j is None else [j]
     outputs = range(system.n_outputs) if i is None else [i]
@@ -382,6 +382,11 @@ def _measure(curve: StepCurve, final: float, band: float, low: float, high: floa
         peak,
         time,
     )
+
+
+def validate_levels(settling: Any, rise: Any) -> tuple[float, tuple[float, float]]:
+    """Return the settling band and the levels of the rise time; raise SimulationError if one is not a share."""
+    return _fraction(settling, "settling"), _two_fractions(rise)
 
 
 def _fraction(value: Any, name: str) -> float:

@@ -72,13 +72,13 @@ def response_modes(
         amplitudes.append(np.broadcast_to(size, (len(values), *size.shape)))
         offset += len(block.F)
     rates, size = np.concatenate(all_rates), np.concatenate(amplitudes)
-    is_integrator = _slowest(rates, n_integrators)
+    is_integrator = slowest_modes(rates, n_integrators)
     if of_step:
         size = size / np.where(is_integrator | (rates == 0.0), 1.0, np.abs(rates))[:, None, None]
     return Modes(rates, size, is_integrator, of_step)
 
 
-def _slowest(rates: NDArray[np.complex128], count: int) -> NDArray[np.bool_]:
+def slowest_modes(rates: NDArray[np.complex128], count: int) -> NDArray[np.bool_]:
     """Return a mask of the slowest modes with `count` states; in a pair Im λ > 0 counts for both."""
     if not count:
         return np.zeros(len(rates), dtype=np.bool_)

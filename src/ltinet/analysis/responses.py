@@ -161,7 +161,7 @@ def impulse_response(
         return simulate(prepared, zero, t=times, x0=starts, hold="zero")
 
     solution = select_output(_run_at_times(run, t, modes, np.zeros(D.shape), i), i)
-    return _with_notes(solution, (note,)) if D.any() else solution
+    return with_notes(solution, (note,)) if D.any() else solution
 
 
 def initial_response(
@@ -229,7 +229,7 @@ def _run_at_times(
             break
         span = longer
     notes = (*span.notes, *time_notes)
-    return _with_notes(solution, notes) if notes else solution
+    return with_notes(solution, notes) if notes else solution
 
 
 def _extended_span(
@@ -272,7 +272,8 @@ def _outputs(system: SystemMatrices, i: int | None) -> list[int]:
     return list(range(system.n_outputs)) if i is None else [i]
 
 
-def _with_notes(solution: Solution, notes: tuple[str, ...]) -> Solution:
+def with_notes(solution: Solution, notes: tuple[str, ...]) -> Solution:
+    """Return the solution with more notes."""
     return replace(solution, stats={**solution.stats, "notes": (*solution.notes, *notes)})
 
 

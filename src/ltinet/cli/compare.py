@@ -10,7 +10,7 @@ from ltinet.cli import io
 from ltinet.cli import options as tables
 from ltinet.cli.options import flag, option, parse_names
 from ltinet.cli.samples import read_columns
-from ltinet.cli.sources import read_system_or_network, refuse_discrete_time
+from ltinet.cli.sources import read_system_or_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSignalError
 from ltinet.plotting import draw_measured
@@ -74,7 +74,6 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     if picture is not None:
         io.check_picture_target(picture, {"the model": net, "the table": data})
     model = read_system_or_network(net)
-    refuse_discrete_time(model, net, "a comparison")
     table = _table(data, reading, model, inputs, outputs)
     u, y = table.values[:, : model.n_inputs], table.values[:, model.n_inputs :]
     try:
@@ -86,7 +85,8 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     for line in table.notes:
         io.print_note(line)
     start = "from rest" if from_rest else "initial state fitted"
-    settings = f"{format_count(len(comparison.t), 'sample')}, {resolve_hold(hold, model.signal_settings)} hold, {start}"
+    held = f"{resolve_hold(hold, model.signal_settings)} hold" if model.dt is None else f"dt = {model.dt:g}"
+    settings = f"{format_count(len(comparison.t), 'sample')}, {held}, {start}"
     rows = [f"{fit:8.2f} %  {sanitize(name)}" for fit, name in zip(comparison.fits, model.output_names, strict=True)]
     if picture != io.STANDARD_STREAM:
         io.write_stdout("\n".join([f"fit to {io.display_name(data)} ({settings})", *rows]) + "\n")

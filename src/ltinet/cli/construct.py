@@ -6,7 +6,7 @@ import typer
 
 from ltinet.cli.io import print_note, show_status, write_output
 from ltinet.cli.options import option, parse_names
-from ltinet.cli.sources import MatrixNames, SourceName, check_network_target, read_system, refuse_discrete_time
+from ltinet.cli.sources import MatrixNames, SourceName, check_network_target, read_system
 from ltinet.construction import construct as construct_network
 from ltinet.errors import PartitionError
 
@@ -39,7 +39,6 @@ def construct(
     check_network_target(output, {"the system": file})
     system = read_system(file, matrix)
     system = system.with_names(inputs=parse_names(inputs), outputs=parse_names(outputs))
-    refuse_discrete_time(system, file, "a network")
     if max_condition is None:
         max_condition = _DEFAULT_CONDITION
     try:

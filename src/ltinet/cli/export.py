@@ -40,8 +40,11 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
     to: Annotated[
         Target, option(None, "c: a folder with C99; fmu: an FMU for co-simulation; onnx: a graph.", default=True)
     ],
-    dt: Annotated[float, option("DT", "Time step, in the model's unit of time.")],
     output: Annotated[str, option("PATH", "Folder or file to write.", "--output", "-o")],
+    dt: Annotated[
+        float | None,
+        option("DT", "Time step, in the model's unit of time.", default="that of a model in discrete time"),
+    ] = None,
     hold: Annotated[
         Hold | None,
         option(None, "c, onnx: input between samples: constant or linear.", default="that of the model, else zero"),
@@ -68,6 +71,8 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
             raise FileFormatError(f"{name_typed} is not for {to} but for {targets}; omit it, or choose another --to")
     refuse_overwriting(output, {"the network": file, **state_source(x0)})
     net = read_network(file)
+    if dt is None and net.dt is None:
+        raise typer.BadParameter("a network in continuous time needs a time step", param_hint="'--dt'")
     start = None if x0 is None else parse_initial_state(x0, net.n_states)
     with show_status(f"exporting {net.n_states} states"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # printed below

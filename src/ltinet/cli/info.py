@@ -34,17 +34,17 @@ def behavior_facts(model: StateSpace | DynamicNetwork) -> tuple[dict[str, Any], 
 
     Poles stand in one order in all lists, slowest first; the DC gain has a row for each output.
     """
-    dt = model.dt if isinstance(model, StateSpace) else None
     damping, gain = model.damping(), model.dcgain()
     facts = {
-        "dt": dt,
+        "dt": model.dt,
         "poles": [[pole.real, pole.imag] for pole in damping.poles.tolist()],
         "natural_frequencies": _json_numbers(damping.natural_frequency),
         "damping_ratios": _json_numbers(damping.damping_ratio),
         "time_constants": _json_numbers(damping.time_constant),
         "dc_gain": [_json_numbers(row) for row in gain],
     }
-    rows = [] if dt is None else [("time step", f"{dt:g}, discrete in time")]
+    is_system = isinstance(model, StateSpace)  # summaries of networks have the time step already
+    rows = [("time step", f"{model.dt:g}, discrete in time")] if is_system and model.dt is not None else []
     return facts, [*rows, *_pole_rows(damping), ("DC gain", _format_gain(gain))]
 
 
@@ -107,9 +107,9 @@ def info(
     descriptor = model.sparse if isinstance(model, StateSpace) else None
     is_large = descriptor is not None and descriptor.is_large  # poles of large sparse systems are not computed
     if isinstance(model, DynamicNetwork):
-        facts = dict(network_facts(model.network, model.form))
+        facts = dict(network_facts(model.network, model.form, model.dt))
         names = UNNAMED if model.system is None else model.system.matrices.names
-        title, rows = summary_rows(network_facts(model.network, model.form), names, model.signal_settings)
+        title, rows = summary_rows(network_facts(model.network, model.form, model.dt), names, model.signal_settings)
     else:
         system = system_facts(model.matrices)
         facts, names = dict(system), model.matrices.names
@@ -117,7 +117,7 @@ def info(
         large = [("matrices", descriptor.description)] if is_large and descriptor is not None else []
         rows = [*names.without_states.rows, *rows, *large, *model.signal_settings.rows]
     if is_large:
-        facts["dt"] = None if isinstance(model, DynamicNetwork) else model.dt
+        facts["dt"] = model.dt
     else:
         with show_status(f"computing poles of {format_count(model.n_states, 'state')}"):
             behavior, more = behavior_facts(model)

@@ -6,7 +6,7 @@ import typer
 
 from ltinet.cli.io import is_stream, print_note, show_reduction_progress, write_output, write_stdout
 from ltinet.cli.options import flag, option
-from ltinet.cli.sources import MatrixNames, SourceName, check_network_target, read_system, refuse_discrete_time
+from ltinet.cli.sources import MatrixNames, SourceName, check_network_target, read_system
 
 if TYPE_CHECKING:
     from ltinet.reduction.dispatch import ReductionMethod
@@ -38,7 +38,6 @@ def reduce(
     if output is not None:
         check_network_target(output, {"the system": file})
     system = read_system(file, matrix)
-    refuse_discrete_time(system, file, "a reduced system")
     method: ReductionMethod = "singular_perturbation" if exact_at_rest else "truncation"
     with show_reduction_progress(f"reducing {system.n_states} states") as show:
         result = reduce_system(system, order=order, tolerance=tolerance, method=method, n_jobs=jobs, callback=show)

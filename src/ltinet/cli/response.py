@@ -15,7 +15,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.cli import io
 from ltinet.cli.options import option, parse_channel
-from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network, refuse_discrete_time
+from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.export.sample_files import WRITERS, csv_line, csv_rows
 from ltinet.io import mat5, npz
@@ -172,9 +172,6 @@ def response(
     if target is not None:
         io.check_target(target, {"the system": file}, is_text=file_format in ("csv", "svg"))
     request = _build_request(read_system_or_network(file, matrix), kind, input, channel)
-    if kind in _IN_TIME or target is None:
-        noun = f"a {kind} response" if kind in _IN_TIME else "a bandwidth"
-        refuse_discrete_time(request.system, file, noun, advice="Bode and Nyquist plots (-o) accept it")
     if target is None:
         io.write_stdout(format_response_numbers(request) + "\n")
         return

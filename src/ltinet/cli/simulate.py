@@ -93,7 +93,7 @@ class _StreamRun:
     def __init__(self, network: DynamicNetwork, hold: Hold | None, x0: Array | None) -> None:
         self._network, self._x0 = network, x0
         settings = network.signal_settings
-        self._hold: Hold = resolve_hold(hold, settings)
+        self._hold: Hold = resolve_hold(hold, settings, network.dt)
         self._longest_input_delay = float(settings.array("input_delay", network.n_inputs).max(initial=0.0))
         self._longest_output_delay = float(settings.array("output_delay", network.n_outputs).max(initial=0.0))
         self._first: TableChunk | None = None  # until the second chunk shows whether times are even
@@ -129,7 +129,9 @@ class _StreamRun:
         """Start a stepper if the times so far are even, and run it over the first chunk again to get its state."""
         step = uniform_step(np.concatenate([first.t, second.t]))
         if step is not None:
-            self._stepper = self._network.stepper(step, hold=self._hold, x0=self._x0)
+            self._stepper = self._network.stepper(
+                step if self._network.dt is None else None, hold=self._hold, x0=self._x0
+            )
             next(self._stepper.run([first.values]))
             self._grid = (float(first.t[0]), step, len(first.t))
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from ltinet._util.text import format_path, sanitize
-from ltinet.cli.io import check_target, display_name, is_stream, open_as_path, show_status
+from ltinet.cli.io import check_target, is_stream, open_as_path, show_status
 from ltinet.cli.options import option
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSystemError
@@ -191,13 +191,3 @@ def check_network_target(output: str, sources: Mapping[str, str]) -> None:
             f"{format_path(output)} is not the name of a network file; it must end in {NETWORK_SUFFIX}"
         )
     check_target(output, sources)
-
-
-def refuse_discrete_time(system: StateSpace | DynamicNetwork, name: str, operation: str, *, advice: str = "") -> None:
-    """Raise `InvalidSystemError` for a discrete-time system, with the conversion to call; `advice` is appended."""
-    if isinstance(system, StateSpace) and system.dt is not None:
-        raise InvalidSystemError(
-            f"{display_name(name)} is discrete in time (dt = {system.dt:g}), and {operation} needs continuous time; convert it "
-            'first, in Python: ltinet.save_system(ltinet.load_system(path).to_continuous(), "continuous.mat")'
-            f"{advice and f'; {advice}'}"
-        )

@@ -230,7 +230,7 @@ def _check_system(system: StateSpace) -> tuple[StateSpace, StateSpace]:
     """Return the system as full-order and as reduced one; raise `InvalidSystemError` if the page cannot show it."""
     if system.dt is not None:
         raise InvalidSystemError(
-            f"the system is discrete in time (dt = {system.dt:g}), and networks need continuous time; convert it first: "
+            f"the system is discrete in time (dt = {system.dt:g}), and the page needs continuous time; convert it first: "
             "ltinet.load_system(path).to_continuous()"
         )
     if not system.n_inputs or not system.n_outputs:

@@ -15,10 +15,12 @@ from ltinet.export.fmu.description import Version
 from ltinet.export.manifest import Export, with_warnings
 from ltinet.export.step_model import ExportSettings, Precision, validate_settings
 from ltinet.signals.sampled import Hold
+from ltinet.simulation.api import resolve_hold
 from ltinet.simulation.context import SimulationContext
+from ltinet.simulation.discrete import resolve_time_step
 from ltinet.systems.pade import approximate_delays
 from ltinet.systems.signal_settings import SignalSettings
-from ltinet.systems.system_matrices import SystemMatrices
+from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
 
 if TYPE_CHECKING:
     import scipy.signal
@@ -53,7 +55,7 @@ def to_scipy(system: SystemMatrices) -> "scipy.signal.StateSpace":
     import scipy.signal  # here, since it takes half of the time of `import ltinet`
 
     matrices = (np.array(matrix) for matrix in (system.A, system.B, system.C, system.D))
-    return scipy.signal.StateSpace(*matrices, **({} if system.dt is None else {"dt": system.dt}))
+    return scipy.signal.StateSpace(*matrices) if system.dt is None else scipy.signal.StateSpace(*matrices, dt=system.dt)
 
 
 def to_control(system: SystemMatrices) -> Any:
@@ -70,8 +72,8 @@ def to_control(system: SystemMatrices) -> Any:
         raise MissingDependencyError(
             'python-control is not installed; install it with pip install "ltinet[control]"'
         ) from error
-    matrices = (system.A, system.B, system.C, system.D)
-    return control.StateSpace(*matrices, system.dt or 0, remove_useless_states=False, **system.names.by_kind)
+    matrices = (system.A, system.B, system.C, system.D, 0 if system.dt is None else system.dt)
+    return control.StateSpace(*matrices, remove_useless_states=False, **system.names.by_kind)
 
 
 # Methods of `DynamicNetwork`. Each imports its exporter when it is called.
@@ -91,7 +93,7 @@ class Exportable(Protocol):
 def export_c(
     net: Exportable,
     folder: str | PathLike[str],
-    dt: float,
+    dt: float | None = None,
     *,
     hold: Hold | None = None,
     dtype: Precision = "double",
@@ -111,7 +113,7 @@ def export_c(
     folder
         A new or empty folder, or an earlier export, which is replaced.
     dt
-        Time step.
+        Time step; may be omitted for a model in discrete time, which has its own and no hold.
     hold
         "zero" for inputs that are constant until the next sample, "linear" for straight lines between samples; by
         default that of the model, else "zero".
@@ -138,14 +140,14 @@ def export_c(
     """
     from ltinet.export.c.export import write_c
 
-    settings = _settings(net, dt, hold=hold, dtype=dtype, x0=x0)
+    settings = _settings(net, dt, hold=hold, dtype=dtype, x0=x0, call="export_c(folder, dt)")
     return with_warnings(write_c(net._context, folder, settings=settings, prefix=prefix, user_states=user_states))
 
 
 def export_onnx(
     net: Exportable,
     path: str | PathLike[str],
-    dt: float,
+    dt: float | None = None,
     *,
     hold: Hold | None = None,
     dtype: Precision = "double",
@@ -164,7 +166,7 @@ def export_onnx(
     path
         File that ends in .onnx; an existing one is replaced.
     dt
-        Time step.
+        Time step; may be omitted for a model in discrete time, which has its own and no hold.
     hold
         "zero" for inputs that are constant until the next sample, "linear" for straight lines between samples; by
         default that of the model, else "zero".
@@ -189,7 +191,8 @@ def export_onnx(
     """
     from ltinet.export.onnx.export import write_onnx
 
-    return with_warnings(write_onnx(net._context, path, settings=_settings(net, dt, hold=hold, dtype=dtype, x0=x0)))
+    settings = _settings(net, dt, hold=hold, dtype=dtype, x0=x0, call="export_onnx(path, dt)")
+    return with_warnings(write_onnx(net._context, path, settings=settings))
 
 
 def export_fmu(
@@ -242,14 +245,17 @@ def export_fmu(
     """
     from ltinet.export.fmu.export import write_fmu
 
-    settings = _settings(net, dt, hold="linear", dtype="double", x0=x0)
+    require_continuous_time(net._context, "net.export_fmu(path, dt)")
+    settings = _settings(net, dt, hold="linear", dtype="double", x0=x0, call="export_fmu(path, dt)")
     export = write_fmu(net._context, path, settings=settings, version=version, compiler=compiler, platforms=platforms)
     return with_warnings(export)
 
 
 def _settings(
-    net: Exportable, dt: float, *, hold: Hold | None, dtype: Precision, x0: ArrayLike | None
+    net: Exportable, dt: float | None, *, hold: Hold | None, dtype: Precision, x0: ArrayLike | None, call: str
 ) -> ExportSettings:
     """Return the validated settings of an export; the hold is by default that of the model, else "zero"."""
-    signals = net.signal_settings
-    return validate_settings(dt, hold=hold or signals.hold or "zero", dtype=dtype, x0=x0, signals=signals)
+    signals, model_dt = net.signal_settings, net._context.dt
+    dt = resolve_time_step(dt, model_dt, call)
+    hold = hold or signals.hold or "zero" if model_dt is None else resolve_hold(hold, signals, model_dt)
+    return validate_settings(dt, hold=hold, dtype=dtype, x0=x0, signals=signals)

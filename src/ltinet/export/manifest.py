@@ -153,7 +153,7 @@ def build_manifest(
         "inputs": list(input_names(context)),
         "outputs": list(output_names(context)),
         "dt": settings.dt,
-        "hold": settings.hold,
+        "hold": "none, discrete time" if model.is_discrete else settings.hold,
         "dtype": settings.dtype,
         "bound": {
             "inputs up to": 1.0,

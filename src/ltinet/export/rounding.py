@@ -278,11 +278,13 @@ def _scalar_states(model: StepModel, arithmetic: _Arithmetic, peaks: Array, n_st
     slow[pairs - model.slow_pairs : pairs] = True
     slow[len(slow) - model.slow_reals :] = model.slow_reals > 0
     turning = np.where(np.arange(len(slow)) < pairs, _SQRT2, 1.0)
-    products = arithmetic.gamma(arithmetic.terms + 3) * turning + arithmetic.table + _TABLE_ERROR
+    # The table of a difference equation is the model itself; P − 1 is a difference that is rounded once.
+    table_error = EPS if model.is_discrete else _TABLE_ERROR
+    products = arithmetic.gamma(arithmetic.terms + 3) * turning + arithmetic.table + table_error
     moved = np.where(slow, np.abs(model.P_minus_1), np.abs(model.P))
     # The remainder of compensated summation takes no part in products, and is rounded when it is added.
     remainder = np.where(slow, arithmetic.unit * moved + 4.0 * arithmetic.unit**2, 0.0)
-    of_inputs = arithmetic.gamma(arithmetic.terms + 3) + arithmetic.table + 2.0 * _TABLE_ERROR
+    of_inputs = arithmetic.gamma(arithmetic.terms + 3) + arithmetic.table + 2.0 * table_error
     rounding = ScalarRounding(products * moved + remainder, of_inputs, arithmetic.smallest)
     errors = scalar_errors(model.rates.real * model.dt, rounding, driven=driven, start=start, n_steps=n_steps)
     growth = np.exp(np.maximum(model.rates.real * model.dt * n_steps, 0.0)) if n_steps < np.inf else 1.0
@@ -299,7 +301,10 @@ def _dense_states(model: StepModel, arithmetic: _Arithmetic, peaks: Array, n_ste
         rows = slice(first, first + size)
         first = rows.stop
         Gamma = np.hstack([model.Gamma0[rows], model.Gamma1[rows]])
-        if model.tapped:  # columns of Γ belong to fractions of a step, so that one exponential cannot verify them
+        if model.is_discrete:  # the tables are the model itself; P − 1 is rounded once
+            of_P = EPS * np.abs(block.P_minus_1) if by_increments else np.zeros_like(block.P)
+            of_Gamma = np.zeros_like(Gamma)
+        elif model.tapped:  # columns of Γ belong to fractions of a step, so that one exponential cannot verify them
             undriven = block._replace(G=block.G[:, :0])
             of_P, _ = table_errors(undriven, Gamma[:, :0], model.dt, linear=linear, by_increments=by_increments)
             of_Gamma = np.full(Gamma.shape, size * EPS * float(np.linalg.norm(Gamma)))

@@ -24,8 +24,10 @@ from ltinet.signals.arrays import as_real_array
 from ltinet.signals.sampled import validate_hold
 from ltinet.signals.times import as_time_step
 from ltinet.simulation.context import SimulationContext
+from ltinet.simulation.discrete_step import eigenvalue_powers
 from ltinet.simulation.modal import ModalSystem
-from ltinet.simulation.propagators import matrix_steps, scalar_steps
+from ltinet.simulation.propagators import exp_of_multiples, matrix_steps, scalar_steps
+from ltinet.simulation.recurrence import flush_underflow
 from ltinet.simulation.step_model import ExactStep
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
@@ -71,6 +73,8 @@ class StepModel:
     context: SimulationContext
     positions: Indices
     """Index of each state among the engine's packed states."""
+    is_discrete: bool = False
+    """True for a difference equation, whose P and Γ are those of the model itself; its rates are log(z)/dt."""
     tapped: bool = False
     """True if inputs are taps of delay lines (`tapped_delay_line`), and not the inputs of the dense blocks."""
 
@@ -100,6 +104,20 @@ class StepModel:
         """Number of real scalars."""
         return len(self.rates) - self.n_pairs
 
+    @property
+    def growth_rates(self) -> Array:
+        """Real parts of the rates of all modes, −∞ for eigenvalues z = 0."""
+        dense = [np.linalg.eigvals(block.F) for block in self.blocks]
+        if self.is_discrete:
+            dense = [_logarithms(values, self.dt) for values in dense]
+        return np.concatenate([self.rates, *dense]).real
+
+    def scalar_powers(self, counts: Indices) -> Complex:
+        """Return P^k of pairs and reals for some k, `(counts, n_scalars)`."""
+        if self.is_discrete:
+            return eigenvalue_powers(self.P, counts)
+        return flush_underflow(exp_of_multiples(self.rates, self.dt, counts))
+
     def advanced(self, z: Array) -> Array:
         """Return P z in double precision."""
         pairs, n_scalars = self.n_pairs, len(self.rates) + self.n_pairs
@@ -123,10 +141,15 @@ def build_step_model(
     context: SimulationContext, dt: float, *, hold: Literal["linear", "zero"], x0: Array | None, by_increments: bool
 ) -> StepModel:
     """Return the step that a stepper of the network takes; `by_increments` separates slow scalars."""
-    system = context.system
+    system, is_discrete = context.system, context.dt is not None
     step = context.grids.step(dt, linear=hold == "linear")
-    order, slow_pairs, slow_reals = _order_scalars(system, dt, by_increments=by_increments)
-    blocks, block_order, slow_blocks = _order_dense_blocks(system, step)
+    P = step.scalar_powers(np.array([1]))[0]
+    P_minus_1 = (
+        P - 1.0 if is_discrete else scalar_steps(system.rates, np.array([dt]), linear=False).begin[0] * system.rates
+    )
+    slowness = np.abs(P_minus_1) if is_discrete else np.abs(system.rates) * dt
+    order, slow_pairs, slow_reals = _order_scalars(system, slowness, by_increments=by_increments)
+    blocks, block_order, slow_blocks = _order_dense_blocks(system, step, is_discrete=is_discrete)
     positions = _state_positions(system, order, block_order)
     start = np.zeros(system.n_states)
     if x0 is not None:
@@ -138,9 +161,9 @@ def build_step_model(
     return StepModel(
         dt=dt,
         hold=hold,
-        rates=system.rates[order],
-        P=step.scalar_powers(np.array([1]))[0][order],
-        P_minus_1=(scalar_steps(system.rates, np.array([dt]), linear=False).begin[0] * system.rates)[order],
+        rates=(_logarithms(system.rates, dt) if is_discrete else system.rates)[order],
+        P=P[order],
+        P_minus_1=P_minus_1[order],
         n_pairs=system.n_pairs,
         blocks=blocks,
         slow_pairs=slow_pairs,
@@ -154,7 +177,17 @@ def build_step_model(
         start=start[positions],
         context=context,
         positions=positions,
+        is_discrete=is_discrete,
     )
+
+
+def _logarithms(eigenvalues: NDArray[Any], dt: float) -> Complex:
+    """Return log(z)/dt; −∞ for z = 0."""
+    values: Complex = np.asarray(eigenvalues, dtype=np.complex128)
+    result = np.full(len(values), -np.inf, dtype=np.complex128)
+    moves = values != 0.0
+    result[moves] = np.log(values[moves]) / dt
+    return result
 
 
 def _pack_inputs(system: ModalSystem, scalars: Complex, dense: list[Array]) -> Array:
@@ -163,21 +196,28 @@ def _pack_inputs(system: ModalSystem, scalars: Complex, dense: list[Array]) -> A
     return np.concatenate([pairs, scalars[:, system.n_pairs :].real, *dense], axis=-1)
 
 
-def _order_scalars(system: ModalSystem, dt: float, *, by_increments: bool) -> tuple[Indices, int, int]:
-    """Return the order of pairs, then reals, slow ones last, and how many of each are slow."""
-    slow = (np.abs(system.rates) * dt < SLOW_MODE_LIMIT) & by_increments
+def _order_scalars(system: ModalSystem, slowness: Array, *, by_increments: bool) -> tuple[Indices, int, int]:
+    """Return the order of pairs, then reals, slow ones last, and how many of each are slow; `slowness` is |λ|dt."""
+    slow = (slowness < SLOW_MODE_LIMIT) & by_increments
     pairs, reals = np.split(np.arange(len(slow)), [system.n_pairs])
     order = [scalars[np.argsort(slow[scalars], kind="stable")] for scalars in (pairs, reals)]
     return np.concatenate(order), int(slow[pairs].sum()), int(slow[reals].sum())
 
 
-def _order_dense_blocks(system: ModalSystem, step: ExactStep) -> tuple[tuple[BlockStep, ...], list[int], int]:
+def _order_dense_blocks(
+    system: ModalSystem, step: ExactStep, *, is_discrete: bool
+) -> tuple[tuple[BlockStep, ...], list[int], int]:
     """Return dense blocks, blocks with a slow eigenvalue last, with their order and the number of slow ones."""
-    slow = [bool(np.abs(np.linalg.eigvals(block.F)).min() * step.length < SLOW_MODE_LIMIT) for block in system.blocks]
+    values = [np.linalg.eigvals(block.F) for block in system.blocks]
+    slowness = [np.abs(value - 1.0) if is_discrete else np.abs(value) * step.length for value in values]
+    slow = [bool(entries.min() < SLOW_MODE_LIMIT) for entries in slowness]
     order = sorted(range(len(slow)), key=lambda index: slow[index])
     blocks = []
     for index in order:
         block = system.blocks[index]
+        if is_discrete:
+            blocks.append(BlockStep(block.F, block.G, block.F, block.F - np.eye(len(block.F))))
+            continue
         # P − 1 = ∫ e^{Fs} F ds over a step, without cancellation.
         P_minus_1 = matrix_steps(block.F, block.F, np.array([step.length]), linear=False).begin[0]
         blocks.append(BlockStep(block.F, block.G, step.dense[index], P_minus_1))
@@ -253,8 +293,7 @@ def require_representable(parts: Sequence[NDArray[Any]], dtype: Precision, noun:
 
 def growth_warnings(model: StepModel) -> tuple[str, ...]:
     """Return a warning if the network is unstable, so that its outputs overflow eventually."""
-    rates = [model.rates, *(np.linalg.eigvals(block.F) for block in model.blocks)]
-    fastest = float(np.max(np.concatenate(rates).real, initial=-np.inf)) if model.n_states else -np.inf
+    fastest = float(np.max(model.growth_rates, initial=-np.inf))
     if fastest <= 0.0:
         return ()
     tenfold = np.log(10.0) / fastest / model.dt

@@ -102,8 +102,8 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
     """
     signals, linear = settings.signals, model.hold == "linear"
     m, p, n = model.n_inputs, model.n_outputs, model.n_states
-    input_delay = delays_in_samples(signals.array("input_delay", m), model.dt)
-    output_delay = delays_in_samples(signals.array("output_delay", p), model.dt)
+    input_delay = delays_in_samples(signals.array("input_delay", m), model.dt, is_discrete=model.is_discrete)
+    output_delay = delays_in_samples(signals.array("output_delay", p), model.dt, is_discrete=model.is_discrete)
     rest, partial = input_delay.remainder, output_delay.remainder > 0.0
     engine, positions = model.context, model.positions
     Gamma = np.concatenate([np.zeros((n, 2 * m)), model.Gamma0, model.Gamma1], axis=1)
@@ -126,7 +126,8 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
         L[rows, : 4 * m] = weights @ inside[:, n:] + model.D[rows] @ input_map(rest, share, linear=linear).T
     feeds_through = (D[:, 4 * m :] != 0.0).any(axis=0).tolist()
     taps, columns = _taps(input_delay.whole, rest, linear=linear, feeds_through=feeds_through)
-    errors = np.where(rest > 0.0, EPS * (_TAP_ERROR + _max_end_sensitivity(model)), 0.0)
+    sensitivity = _max_end_sensitivity(model) if rest.any() else 0.0
+    errors = np.where(rest > 0.0, EPS * (_TAP_ERROR + sensitivity), 0.0)
     step = replace(
         model, hold="zero", tapped=True, B=np.zeros((n, len(taps))), Gamma0=Gamma[:, columns],
         Gamma1=np.zeros((n, len(taps))), C=C, D=D[:, columns],

@@ -58,6 +58,10 @@ class SimulationModel(Protocol):
         """Delays, operating point, hold and sample time."""
 
     @property
+    def dt(self) -> float | None:
+        """Time step of a model in discrete time; None in continuous time."""
+
+    @property
     def simulate(self) -> Callable[..., Solution]:
         """Function that simulates inputs u at times t."""
 
@@ -86,7 +90,7 @@ def compare_record(
     model: SimulationModel, u: Any, y: Any, *, t: ArrayLike | None, dt: float | None, from_rest: bool, hold: Hold | None
 ) -> RecordComparison:
     """Return a record beside the simulated outputs, and the fit of every output; arguments are those of `fit`."""
-    held = resolve_hold(hold, model.signal_settings)
+    held = resolve_hold(hold, model.signal_settings, model.dt)
     if not from_rest and model.n_states > _MAX_STATES:
         raise InvalidSignalError(
             f"fitting the first state takes {model.n_states} simulations, one for each state; give from_rest=True, or "
@@ -119,11 +123,12 @@ def _runs(model: SimulationModel, u: Any, y: Any, t: ArrayLike | None, dt: float
     experiments = parse_experiments(u, y)
     if t is not None and dt is not None:
         raise InvalidSignalError("both t and dt are given; give the times, or the time between samples")
-    if t is None and dt is None and model.signal_settings.sample_time is None:
+    known_step = model.signal_settings.sample_time if model.dt is None else model.dt
+    if t is None and dt is None and known_step is None:
         raise InvalidSignalError(
             "the model has no sample time; give the times of the samples as t, or the time between them as dt"
         )
-    step = None if t is not None else as_time_step(dt if dt is not None else model.signal_settings.sample_time, "dt")
+    step = None if t is not None else as_time_step(dt if dt is not None else known_step, "dt")
     for record, parts in experiments:
         require_channels(record, model.n_inputs, model.n_outputs)
         times: Array = TimeAxis.of(t).t if step is None else np.asarray(step * np.arange(len(record)), np.float64)

@@ -9,6 +9,7 @@ condition limit, notes, names and settings of signals.
 
 import hashlib
 import json
+import math
 import struct
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -38,6 +39,7 @@ _FORM_KEYS = {"budget", "seen", "remarks"}
 _NAMES_KEY = "names"
 _REDUCED_KEY = "reduced_error"
 _SETTINGS_KEY = "signal_settings"  # from version 3 on
+_TIME_STEP_KEY = "dt"  # from version 4 on, and required there
 _SIGNAL_KINDS = {"inputs", "outputs", "states"}
 _SETTING_KEYS = {"input_delay", "output_delay", "u0", "y0", "hold", "sample_time", "remarks"}
 _MAX_TEXT_LENGTH = 2000
@@ -57,6 +59,7 @@ class FileDescription(NamedTuple):
     names: SignalNames = UNNAMED
     reduction_error: float | None = None
     settings: SignalSettings = NO_SETTINGS
+    dt: float | None = None
 
 
 def encode_description(
@@ -65,6 +68,7 @@ def encode_description(
     *,
     reduction_error: float | None = None,
     settings: SignalSettings = NO_SETTINGS,
+    dt: float | None = None,
 ) -> str:
     """Return the description as JSON, the same text for the same form and system."""
     has_descriptor = system is not None and system.descriptor is not None
@@ -80,6 +84,8 @@ def encode_description(
         facts[_REDUCED_KEY] = float(reduction_error)
     if not settings.is_default:
         facts[_SETTINGS_KEY] = settings.facts
+    if dt is not None:
+        facts[_TIME_STEP_KEY] = float(dt)
     return json.dumps(facts, sort_keys=True)
 
 
@@ -95,7 +101,7 @@ def parse_description(content: str, *, version: int) -> FileDescription:
     has_form, has_system, has_descriptor = (
         facts.get(f"has_{part}", False) for part in ("form", "system", "descriptor")
     )
-    required = parts | (_FORM_KEYS if has_form else set())
+    required = parts | (_FORM_KEYS if has_form else set()) | ({_TIME_STEP_KEY} if version > 3 else set())
     optional = {_REDUCED_KEY} if version > 1 else set()
     optional |= {_NAMES_KEY} if has_system else set()
     optional |= {_SETTINGS_KEY} if version > 2 else set()
@@ -108,8 +114,9 @@ def parse_description(content: str, *, version: int) -> FileDescription:
         settings = _parse_settings(facts[_SETTINGS_KEY])
     reduction_error = _parse_reduction_error(facts[_REDUCED_KEY]) if _REDUCED_KEY in facts else None
     description = FileDescription(
-        has_form, has_system, has_descriptor, reduction_error=reduction_error, settings=settings
-    )
+        has_form, has_system, has_descriptor, reduction_error=reduction_error, settings=settings,
+        dt=_parse_time_step(facts[_TIME_STEP_KEY]) if version > 3 else None,
+    )  # fmt: skip
     if not has_form:
         return description
     return description._replace(
@@ -142,6 +149,13 @@ def _parse_reduction_error(value: Any) -> float:
     """Return the H2 norm of the reduction error; infinite where it is not known."""
     if type(value) is not float or not value >= 0.0:
         raise ValueError(f"reduced_error is {sanitize(repr(value))}, not a norm")
+    return value
+
+
+def _parse_time_step(value: Any) -> float:
+    """Return the time step of a network in discrete time."""
+    if type(value) is not float or not 0.0 < value < math.inf:
+        raise ValueError(f"dt is {sanitize(repr(value))}, not a time step")
     return value
 
 

@@ -194,8 +194,10 @@ def _is_inverse(T: Matrix, inverse: Matrix) -> bool:
 # Reading and writing
 
 FORMAT = "ltinet-network"
-VERSION = 3
-_READABLE_VERSIONS = ("1", "2", "3")  # 1: ltinet 0.1.0, without the system; 3: with signal settings
+VERSION = 4
+"""Newest version of the format: 1 of ltinet 0.1.0, without the system; 3 with signal settings; 4 with a time step."""
+_CONTINUOUS_VERSION = 3  # of networks in continuous time, which need no newer reader
+_READABLE_VERSIONS = ("1", "2", "3", "4")
 
 
 class StoredNetwork(NamedTuple):
@@ -209,6 +211,8 @@ class StoredNetwork(NamedTuple):
     """H2 norm of the error of a reduction; None if the system was not reduced."""
     settings: SignalSettings = NO_SETTINGS
     """Delays, operating point, hold and sample time."""
+    dt: float | None = None
+    """Time step of a network in discrete time; None in continuous time."""
 
 
 def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
@@ -224,7 +228,8 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
             "not an array; store the model with save_system(net.system, path), and construct the network from it again"
         )
     content, tensors = _pack(stored)
-    write_safetensors(path, tensors, content, kind=FORMAT, version=VERSION)
+    version = _CONTINUOUS_VERSION if stored.dt is None else VERSION
+    write_safetensors(path, tensors, content, kind=FORMAT, version=version)
 
 
 def network_checksum(stored: StoredNetwork) -> str:
@@ -232,7 +237,7 @@ def network_checksum(stored: StoredNetwork) -> str:
 
     Where T is an operator no such file can be written; the checksum is then that of the network alone.
     """
-    network_only = StoredNetwork(stored.network, settings=stored.settings)
+    network_only = StoredNetwork(stored.network, settings=stored.settings, dt=stored.dt)
     return checksum(*_pack(network_only if has_implicit_transformation(stored.form) else stored))
 
 
@@ -256,13 +261,13 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
 
 def _pack(stored: StoredNetwork) -> tuple[str, Tensors]:
     """Return the description and the tensors of a network."""
-    network, form, system, block_system, reduction_error, settings = stored
+    network, form, system, block_system, reduction_error, settings, dt = stored
     tensors = pack_network(network) | ({} if form is None else pack_form(form))
     if form is None or block_system is None:
         system = None
     if system is not None and block_system is not None:
         tensors |= pack_system(system, block_system)
-    return encode_description(form, system, reduction_error=reduction_error, settings=settings), tensors
+    return encode_description(form, system, reduction_error=reduction_error, settings=settings, dt=dt), tensors
 
 
 def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
@@ -271,18 +276,18 @@ def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
     validate_finite_tensors(tensors)
     network = unpack_network(tensors)
     validate_leading_coefficients(network)
-    settings = description.settings.validate_for(n_inputs=network.n_inputs, n_outputs=network.n_outputs)
+    dt = description.dt
+    settings = description.settings.validate_for(n_inputs=network.n_inputs, n_outputs=network.n_outputs, dt=dt)
     form = None
     if description.has_form:
         validate_form(tensors)
         form = unpack_form(tensors, description)
     if form is None or not description.has_system:
         validate_block_system(network, form)
-        return StoredNetwork(network, form, reduction_error=description.reduction_error, settings=settings)
+        return StoredNetwork(network, form, reduction_error=description.reduction_error, settings=settings, dt=dt)
     system, block_system = unpack_system(tensors, form)
-    return StoredNetwork(
-        network, form, system.with_names(description.names), block_system, description.reduction_error, settings
-    )
+    system = system.with_names(description.names).with_time_step(dt)
+    return StoredNetwork(network, form, system, block_system, description.reduction_error, settings, dt)
 
 
 def _validate_metadata(path: Path, metadata: Mapping[str, str]) -> None:

@@ -62,14 +62,17 @@ def realize_layer(layer: HorizontalLayer) -> LayerRealization:
     return LayerRealization(F, G + F @ J, J)
 
 
-def to_state_space(network: Network) -> SystemMatrices:
-    """Return the network as (A, B, C, D), block diagonal, its states the ξ of each layer followed by their ξ̇ − J u."""
+def to_state_space(network: Network, dt: float | None = None) -> SystemMatrices:
+    """Return the network as (A, B, C, D), block diagonal, its states the ξ of each layer followed by their ξ̇ − J u.
+
+    With a time step dt the network is in discrete time, and ξ[k+1] stands for ξ̇.
+    """
     parts = [realize_layer(layer) for layer in network.layers]
     C = network.output_weights
     J = np.vstack([np.zeros((0, network.n_inputs)), *(part.J for part in parts)])
     A = linalg.block_diag(*(part.F for part in parts)) if parts else np.zeros((0, 0))
     B = np.vstack([np.zeros((0, network.n_inputs)), *(part.G for part in parts)])
-    return SystemMatrices(A, B, C, network.Psi + C @ J)
+    return SystemMatrices(A, B, C, network.Psi + C @ J, dt=dt)
 
 
 # Block coordinates of a network without a form
@@ -169,11 +172,11 @@ def poles(network: Network) -> NDArray[np.complex128]:
     return np.array(values, dtype=np.complex128)
 
 
-def frequency_response(network: Network, omega: ArrayLike) -> Response:
-    """Return H(jω), shape (len(omega), p, m), for angular frequencies ω in radians per unit of time.
+def frequency_response(network: Network, omega: ArrayLike, dt: float | None = None) -> Response:
+    """Return H(jω), or H(e^{jω dt}), shape (len(omega), p, m), for angular frequencies ω in radians per unit of time.
 
     Single neurons are summed by matrix products, coupled layers solved by back substitution from their last neuron.
-    Where jω is a pole of a neuron, H does not exist, and every entry is complex(inf, nan), of infinite magnitude.
+    Where that is a pole of a neuron, H does not exist, and every entry is complex(inf, nan), of infinite magnitude.
     """
     if len(shape_of(omega, "omega")) > 1:
         raise InvalidNetworkError(f"omega must be a list of frequencies, got shape {np.shape(omega)}")
@@ -182,13 +185,16 @@ def frequency_response(network: Network, omega: ArrayLike) -> Response:
     chunks = np.array_split(frequencies, max(1, -(-len(frequencies) * n_io // _CHUNK_SIZE)))
     with np.errstate(divide="ignore", invalid="ignore"):  # at a pole; marked below
         H = np.concatenate(
-            [
-                _transfer_function(network, np.multiply(1j, chunk[:, None, None], dtype=np.complex128))
-                for chunk in chunks
-            ]
+            [_transfer_function(network, _evaluation_points(chunk, dt)[:, None, None]) for chunk in chunks]
         )
     H[~np.isfinite(H).all(axis=(1, 2))] = complex(np.inf, np.nan)
     return H
+
+
+def _evaluation_points(frequencies: NDArray[np.float64], dt: float | None) -> Response:
+    """Return jω, in discrete time e^{jω dt}."""
+    points = np.multiply(1j, frequencies, dtype=np.complex128)
+    return points if dt is None else np.exp(points * dt)
 
 
 def _transfer_function(network: Network, s: Response) -> Response:

@@ -30,10 +30,17 @@ class FormFacts(TypedDict, total=False):
     residual: float
 
 
+class TimeFacts(TypedDict, total=False):
+    """Time step of a network in discrete time; empty in continuous time."""
+
+    dt: float
+
+
 class NetworkFacts(TypedDict):
     """Data of a network and of its form if there is one; every value can be encoded as JSON."""
 
     kind: str
+    dt: NotRequired[float]
     n_states: int
     n_inputs: int
     n_outputs: int
@@ -52,13 +59,15 @@ class NetworkFacts(TypedDict):
     layers: list[LayerFacts]
 
 
-def network_facts(network: Network, form: BlockDiagonalForm | None) -> NetworkFacts:
-    """Return counts, weights, condition numbers of the form, and data of every layer."""
+def network_facts(network: Network, form: BlockDiagonalForm | None, dt: float | None = None) -> NetworkFacts:
+    """Return the time step if there is one, counts, weights, condition numbers of the form, and data of every layer."""
     form_facts: FormFacts = {}
     if form is not None:
         form_facts = {"condition": form.condition, "condition_raw": form.condition_raw, "residual": form.residual}
+    in_time: TimeFacts = {} if dt is None else {"dt": dt}
     return {
         "kind": "network",
+        **in_time,
         "n_states": network.n_states,
         "n_inputs": network.n_inputs,
         "n_outputs": network.n_outputs,
@@ -95,9 +104,10 @@ def summary_text(
     *,
     names: SignalNames = UNNAMED,
     settings: SignalSettings = NO_SETTINGS,
+    dt: float | None = None,
 ) -> str:
     """Return layers, types of neurons, connections, weights, condition and residual as aligned lines."""
-    return format_rows(*summary_rows(network_facts(network, form), names, settings))
+    return format_rows(*summary_rows(network_facts(network, form, dt), names, settings))
 
 
 def summary_html(
@@ -106,9 +116,10 @@ def summary_html(
     *,
     names: SignalNames = UNNAMED,
     settings: SignalSettings = NO_SETTINGS,
+    dt: float | None = None,
 ) -> str:
     """Return the rows of `summary_text` as a table for notebooks."""
-    return html_properties(*summary_rows(network_facts(network, form), names, settings))
+    return html_properties(*summary_rows(network_facts(network, form, dt), names, settings))
 
 
 def summary_rows(
@@ -119,6 +130,7 @@ def summary_rows(
     kinds = f"{facts['n_layers']}: {_format_kinds(facts['layers'])}" if facts["n_layers"] else "none, a static gain"
     saved = f"{facts['n_weights_dense']} in a dense network ({facts['sparsity']:.1%} saved)"
     rows = [
+        *([("time step", f"{facts['dt']:g}, discrete in time")] if "dt" in facts else []),
         *names.without_states.rows,
         *settings.rows,
         (

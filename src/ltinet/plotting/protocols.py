@@ -104,6 +104,10 @@ class PlottableSystem(Protocol):
     """System or network with time and frequency responses."""
 
     @property
+    def dt(self) -> float | None:
+        """Time step of a model in discrete time; None in continuous time."""
+
+    @property
     def n_inputs(self) -> int:
         """Number of inputs."""
 

@@ -18,7 +18,7 @@ from ltinet._util.floating_point import Array, Complex
 from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_pairs
 from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, peak_gains
 from ltinet.plotting.protocols import PlottableResponse, PlottableSystem
-from ltinet.plotting.time_response import draw_responses, draw_time_lines, set_time_axis
+from ltinet.plotting.time_response import draw_as_samples, draw_responses, draw_time_lines, set_time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -197,6 +197,8 @@ class ResponsePlots:
             responses = [y[columns.index(column), :, output] for output, column in chosen]
         draw_time_lines(axes, times, responses, shown.styles, [gains[pair] for pair in chosen])
         set_time_axis(axes, times, np.stack(responses))
+        if self.system.dt is not None:
+            draw_as_samples(axes.lines)
         axes.set_title("step response", fontsize="medium")
         axes.set_ylabel("output")
 
@@ -222,10 +224,13 @@ class ResponsePlots:
             times, y, notes = response.t, response.y, response.notes
         else:
             times, y, notes = _simulate_inputs_separately(respond, t, columns, row)
-        return draw_responses(
+        panels = draw_responses(
             times, y, final=final[np.ix_(rows, columns)], names=outputs.names_of(rows),
             input_names=inputs.names_of(columns), notes=(*sampling, *notes), figure=figure,
         )  # fmt: skip
+        if self.system.dt is not None:
+            draw_as_samples(line for axes in panels.flat for line in axes.lines)
+        return panels
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "system", "frequencies", "names", "input_names")

@@ -7,7 +7,7 @@ as responses choose them for systems with fast and slow poles, get a logarithmic
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,12 @@ def draw_responses(
     add_notes(canvas, [*([left_out] if is_partial else []), *notes])
     canvas.align_ylabels(panels[:, 0])
     return np.asarray(panels)
+
+
+def draw_as_samples(lines: Iterable[Any]) -> None:
+    """Draw lines as stairs, for values that exist at samples only."""
+    for line in lines:
+        line.set_drawstyle("steps-post")
 
 
 def draw_time_lines(

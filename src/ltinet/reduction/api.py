@@ -46,6 +46,8 @@ class ReductionResult:
     error_bound: float | None
     """Proven bound: ‖G(jω) − G_r(jω)‖ ≤ `error_bound` at all ω, so that ‖e‖ ≤ `error_bound`·‖u‖ in L2.
 
+    In discrete time the frequency response is that at e^{jω dt}, and norms are those of ℓ2.
+
     None where nothing is proven. Errors of states that do not decay are rounding only, but may grow in time.
     """
     estimate: float
@@ -59,7 +61,10 @@ class ReductionResult:
     steps: tuple[tuple[str, str], ...]
     """Method and computing time, as pairs of a label and a text."""
     h2_bound: Callable[[], float] = field(repr=False)
-    """Function that computes a bound on the H2 norm of G − G_r; infinite where nothing is proven."""
+    """Function that computes a bound on the H2 norm of G − G_r; infinite where nothing is proven.
+
+    In discrete time it returns `error_bound`, which bounds the error at any sample as well.
+    """
     second_order: SecondOrder | None = None
     """Reduced model with M = I and diagonal K, if the full-order model is a `SecondOrder` model."""
     network: Network | None = field(default=None, repr=False)
@@ -77,7 +82,7 @@ class ReductionResult:
 
     @cached_property
     def pointwise_bound(self) -> float | None:
-        """Proven bound from rest: |e(t)| ≤ `pointwise_bound`·‖u‖ in L2(0, t) (the H2 norm). None if nothing is proven."""
+        """Proven bound from rest: |e(t)| ≤ `pointwise_bound`·‖u‖ in L2(0, t). None if nothing is proven."""
         bound = self.h2_bound()
         return bound if math.isfinite(bound) else None
 
@@ -207,6 +212,9 @@ def reduce(
     Dense systems are balanced. Sparse ones of more than 300 states, with E symmetric positive definite and a negative
     definite symmetric part of A, are projected first and never converted to dense matrices. For sparse systems without
     these properties there is an estimate instead of a bound; `result.is_certified` says which.
+
+    Dense models in discrete time are reduced by the bilinear map to continuous time, which keeps Hankel singular values and
+    the bound.
 
     A `SecondOrder` model keeps its structure: each remaining mode is one second-order neuron with two states. Bounds
     are proven for D = αM + βK, and for all models of up to 1,500 positions.

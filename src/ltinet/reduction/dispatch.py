@@ -13,6 +13,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
 from ltinet.reduction.balanced_truncation import ReductionOptions, ReductionOutcome
+from ltinet.reduction.discrete_reduction import reduce_discrete
 from ltinet.reduction.layer_truncation import reduce_network
 from ltinet.reduction.matrix_reduction import reduce_matrices
 from ltinet.reduction.mechanical_reduction import oscillator_network, reduce_model
@@ -52,7 +53,6 @@ def dispatch_reduction(
 ) -> ReducedSystem:
     """Reduce a model to an order or to a relative error by the method for its kind; options as in `ltinet.reduce`."""
     if isinstance(model, StateSpace):
-        require_continuous_time(model, "reduce(system)")
         methods: tuple[str, ...] = _SYSTEM_METHODS
     else:
         methods = _SECOND_ORDER_METHODS if isinstance(model, SecondOrder) else _NETWORK_METHODS
@@ -65,12 +65,14 @@ def dispatch_reduction(
         system = model if isinstance(model, StateSpace) else model.to_state_space()
         names = system.matrices.names
         if isinstance(model, DynamicNetwork) and method == "neurons":
+            require_continuous_time(system, 'reduce(system, method="neurons")')
             outcome, network = reduce_network(model.network, order=options.order, tolerance=options.tolerance)
         else:
-            require_continuous_time(system, "reduce(system)")
-            outcome = reduce_matrices(system.matrices, options, callback=callback)
+            reduce_dense = reduce_matrices if system.dt is None else reduce_discrete
+            outcome = reduce_dense(system.matrices, options, callback=callback)
     A, B, C, D = (make_read_only(np.ascontiguousarray(matrix)) for matrix in outcome.matrices)
-    matrices = SystemMatrices(A, B, C, D).with_names(names.without_states)
+    matrices = SystemMatrices(A, B, C, D, dt=None if isinstance(model, SecondOrder) else model.dt)
+    matrices = matrices.with_names(names.without_states)
     return ReducedSystem(StateSpace.of(matrices, settings=model.signal_settings), outcome, network)
 
 

@@ -129,8 +129,12 @@ class TimeAxis:
 
     def without_step(self) -> "TimeAxis":
         """Return an axis of the same times that is treated as nonuniform."""
+        return self.with_step(None)
+
+    def with_step(self, step: float | None) -> "TimeAxis":
+        """Return an axis of the same times with a step that is known, as that of a model in discrete time."""
         axis = TimeAxis(self.t)
-        axis.__dict__["step"] = None
+        axis.__dict__["step"] = step
         return axis
 
 

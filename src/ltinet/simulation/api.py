@@ -25,6 +25,7 @@ from ltinet.signals.signal import Signal
 from ltinet.signals.times import as_real_times
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.delays import model_input, solution_from_core
+from ltinet.simulation.discrete import refuse_linear_hold, simulate_discrete
 from ltinet.simulation.engines import select_engine
 from ltinet.simulation.implicit import simulate_implicit
 from ltinet.simulation.options import validate_n_jobs
@@ -34,6 +35,7 @@ from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
 
 _ENERGY_TOLERANCE = 1e-3  # of max |u|: polyline that replaces an input whose energy is integrated; its error is added
+_MISSING_TIMES = "t is missing; a model in continuous time needs times. Pass simulate(u, t)."
 _DEFAULT_IMPLICIT_TOLERANCE = 1e-6  # relative error tolerance of the implicit solver
 
 
@@ -42,7 +44,7 @@ def simulate_system(
     context: Callable[[], SimulationContext],
     u: Any,
     *,
-    t: ArrayLike,
+    t: ArrayLike | None,
     x0: ArrayLike | None,
     hold: Hold | None,
     tolerance: float | None,
@@ -61,6 +63,8 @@ def simulate_system(
             )
         return simulate(context(), u, t=t, x0=x0, hold=hold, settings=settings)
     require_continuous_time(system, "system.simulate(u, t)")
+    if t is None:
+        raise InvalidSignalError(_MISSING_TIMES)
     tolerance = _DEFAULT_IMPLICIT_TOLERANCE if tolerance is None else tolerance
     return simulate_implicit(
         system, pencil, u, t=t, x0=x0, hold=resolve_hold(hold, settings), tolerance=tolerance, settings=settings
@@ -71,7 +75,7 @@ def simulate(  # noqa: PLR0913
     context: SimulationContext,
     u: Any,
     *,
-    t: ArrayLike,
+    t: ArrayLike | None,
     x0: ArrayLike | None = None,
     hold: Hold | None = None,
     engine: str = "exact",
@@ -82,6 +86,17 @@ def simulate(  # noqa: PLR0913
     """Validate all arguments and run the engine; the arguments are those of `ltinet.DynamicNetwork.simulate`."""
     engine_object, engine_options = select_engine(engine, options or {})
     n_jobs = validate_n_jobs(n_jobs)
+    if context.dt is not None:
+        solution, energy = simulate_discrete(
+            context, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=engine_options, settings=settings
+        )
+        if context.reduction_error is None:
+            return solution
+        norm = context.reduction_error if x0 is None or not np.any(x0) else math.inf
+        error = ReductionError(norm, energy.t, energy.values, solution.y.shape[-1])
+        return replace(solution, reduction=error)
+    if t is None:
+        raise InvalidSignalError(_MISSING_TIMES)
     try:
         axis = context.time_axis(as_real_times(t, "t"))
     except InvalidSignalError as error:
@@ -103,8 +118,14 @@ def simulate(  # noqa: PLR0913
     return solution if names is UNNAMED or names == UNNAMED else replace(solution, signal_names=names)
 
 
-def resolve_hold(hold: Hold | None, settings: SignalSettings) -> Literal["linear", "zero"]:
-    """Return the hold of a run: the argument, else that of the model, else linear; an unknown hold is an error."""
+def resolve_hold(hold: Hold | None, settings: SignalSettings, dt: float | None = None) -> Literal["linear", "zero"]:
+    """Return the hold of a run: the argument, else that of the model, else linear; an unknown hold is an error.
+
+    In discrete time, with a time step dt, it is zero, and a linear hold is an error.
+    """
+    if dt is not None:
+        refuse_linear_hold(hold, dt)
+        return "zero"
     return validate_hold(hold if hold is not None else settings.hold or "linear")
 
 
@@ -113,10 +134,10 @@ class ReductionError:
     """Bound ‖G − G_r‖ ‖u‖ of the error of a reduction, from the energy of every input of a batch over time."""
 
     norm: float
-    """‖G − G_r‖ in the H2 norm; infinite if it is unknown."""
+    """‖G − G_r‖ in the H2 norm, in discrete time in the H∞ norm; infinite if it is unknown."""
     t: Array
     energy: Array
-    """∫ |u|² from the first time to each of t, `(..., K)`."""
+    """∫ |u|², in discrete time Σ |u|², from the first time to each of t, `(..., K)`."""
     n_outputs: int
 
     def at(self, t: Array) -> Array:

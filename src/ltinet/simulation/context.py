@@ -51,6 +51,8 @@ class Realization:
     """The block-diagonal form behind the coordinates; None for original coordinates and networks without a system."""
     origin: SystemMatrices | None
     """The system whose outputs are computed, for error bounds; None if only the parameters of a network are known."""
+    dt: float | None
+    """Time step of a model in discrete time; None in continuous time."""
 
     @property
     def name(self) -> str:
@@ -80,7 +82,7 @@ class Realization:
     @cached_property
     def grids(self) -> GridCache:
         """Prepared grids."""
-        return GridCache(self.system)
+        return GridCache(self.system, self.dt)
 
     @cached_property
     def output_weights(self) -> Matrix:
@@ -141,6 +143,7 @@ class OriginalCoordinates(Realization):
 
     def __init__(self, origin: SystemMatrices) -> None:
         self.origin: SystemMatrices = origin
+        self.dt = origin.dt
         self.units = balancing_units(origin.A)
 
     @cached_property
@@ -194,8 +197,10 @@ class SimulationContext(Realization):
         *,
         origin: SystemMatrices | None = None,
         reduction_error: float | None = None,
+        dt: float | None = None,
     ) -> None:
         self._parts_source, self.origin = parts, origin
+        self.dt = dt if origin is None else origin.dt
         self.reduction_error = reduction_error  # H2 norm of the difference from the full-order system
         self._last_axis: TimeAxis | None = None
 
@@ -231,7 +236,7 @@ class SimulationContext(Realization):
     @property
     def stored(self) -> StoredNetwork:
         """Content of a file of the network."""
-        return StoredNetwork(*self._parts[:2], self.origin, self._parts.blocks, self.reduction_error)
+        return StoredNetwork(*self._parts[:2], self.origin, self._parts.blocks, self.reduction_error, dt=self.dt)
 
     @cached_property
     def original(self) -> OriginalCoordinates | None:

@@ -12,6 +12,9 @@ expensive:
 Above these numbers "auto" uses blocks only if cond(T) in the user's units is at most `MAX_CONDITION`, so that they cost
 at most four digits. Below these numbers blocks are used only for steps so long that the exponential of A h is not
 accurate enough (`MAX_STEP_NORM`).
+
+In discrete time "auto" uses original coordinates. A step needs no exponential, and the small distances of eigenvalues from
+one, on which slow states depend, are those of the user's matrix; in block coordinates they are rounded eigenvalues.
 """
 
 from typing import Literal, get_args
@@ -55,7 +58,7 @@ def select_coordinates(
         )
     if original is None:
         return context
-    if coordinates == "original":
+    if coordinates == "original" or context.dt is not None:
         return original
     if original.norm * longest_step > MAX_STEP_NORM:
         return context

@@ -34,10 +34,12 @@ class SampleDelays(NamedTuple):
     remainder: Array
 
 
-def delays_in_samples(delays: Array, dt: float) -> SampleDelays:
-    """Return delays in samples; those within rounding of a whole number are that number."""
+def delays_in_samples(delays: Array, dt: float, *, is_discrete: bool = False) -> SampleDelays:
+    """Return delays in samples; those within rounding of a whole number, in discrete time all, are that number."""
     ratio = delays / dt
     nearest = np.round(ratio)
+    if is_discrete:  # they were validated to be multiples of dt
+        return SampleDelays(nearest.astype(np.intp), np.zeros(len(nearest)))
     is_whole = np.abs(ratio - nearest) <= _WHOLE_SAMPLE_TOLERANCE * EPS * np.maximum(ratio, 1.0)
     whole = np.where(is_whole, nearest, np.floor(ratio))
     return SampleDelays(whole.astype(np.intp), np.where(is_whole, 0.0, ratio - whole))
@@ -64,8 +66,9 @@ class DelayedStepper(Stepper):
         self._n_states, self._n_inputs, n_outputs = system.n_states, system.n_inputs, system.n_outputs
         self._settings = settings
         self._u0, self._y0 = settings.array("u0", self._n_inputs), settings.array("y0", n_outputs)
-        self._in = delays_in_samples(settings.array("input_delay", self._n_inputs), self.dt)
-        self._out = delays_in_samples(settings.array("output_delay", n_outputs), self.dt)
+        is_discrete = engine.dt is not None
+        self._in = delays_in_samples(settings.array("input_delay", self._n_inputs), self.dt, is_discrete=is_discrete)
+        self._out = delays_in_samples(settings.array("output_delay", n_outputs), self.dt, is_discrete=is_discrete)
         with np.errstate(over="ignore", invalid="ignore"):  # checked in the output
             self._matrix = self._step_matrix()
         self._z = self._start = core._start
@@ -243,6 +246,12 @@ def state_map(
     """
     n, m = engine.system.n_states, len(remainder)
     n_columns = 0 if inputs_only else n
+    if engine.dt is not None:  # delays are whole samples, and all inputs are those at the beginning of the step
+        step = engine.grids.step(engine.dt, linear=False)
+        from_states = step.after_first(np.eye(n_columns, n), np.zeros((n_columns, m)))
+        from_inputs = step.after_first(np.zeros((m, n)), np.eye(m))
+        none = np.zeros((m, n))
+        return np.ascontiguousarray(np.concatenate([from_states, none, none, from_inputs, none]).T)
     edges = np.unique(np.concatenate([[0.0], remainder[remainder < stop], [stop]]))
     steps = engine.grids.nonuniform(dt, linear=linear)
     z = np.concatenate([np.eye(n_columns, n), np.zeros((4 * m, n))])

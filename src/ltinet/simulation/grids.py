@@ -21,6 +21,7 @@ from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.cache import LRUCache, cached_property
 from ltinet._util.floating_point import Array
 from ltinet.simulation.convolution import Convolution, prepare_convolution
+from ltinet.simulation.discrete_step import DiscreteStep, prepare_discrete_step
 from ltinet.simulation.modal import ModalSystem
 from ltinet.simulation.nonuniform import NonuniformSteps
 from ltinet.simulation.step_model import ExactStep, SingleSteps, prepare_single_steps, prepare_step_model
@@ -68,6 +69,8 @@ class CostModel:
     system: ModalSystem
     step: float
     n_times: int
+    is_discrete: bool = False
+    """True if the rates of the system are eigenvalues z of a difference equation."""
 
     @property
     def best_width(self) -> int:
@@ -78,6 +81,10 @@ class CostModel:
     def block_seconds(self) -> float:
         """Seconds of a run in the fastest blocks of time."""
         return float(np.min(self._block_seconds))
+
+    def seconds_of_width(self, width: int) -> float:
+        """Return the seconds of a run in blocks of some width up to the fastest."""
+        return float(self._block_seconds[np.flatnonzero(self._widths == width)[0]])
 
     @property
     def convolution_seconds(self) -> float:
@@ -106,7 +113,7 @@ class CostModel:
         dense = self._block_sizes
         sizes = np.ones(len(system.rates))
         sizes[: system.n_pairs] = 2
-        is_lasting = system.rates.real * (self.step * K[:, None]) >= math.log(DECAYED)
+        is_lasting = self._log_decay * K[:, None] >= math.log(DECAYED)
         is_lasting[0] = True  # single steps keep all states
         n_lasting = is_lasting @ sizes + dense.sum()
         blocks_of_inputs = np.where(n_lasting < n, 2, 1)  # that outputs depend on directly
@@ -120,6 +127,14 @@ class CostModel:
         return np.asarray(
             5e-5 + flops / 1.5e10 + copies + calls + steps * n_lasting * 6e-9 + prepare / _RUNS_PER_PREPARATION
         )
+
+    @property
+    def _log_decay(self) -> Array:
+        """Logarithm of the decay of scalars in one step."""
+        if not self.is_discrete:
+            return np.asarray(self.system.rates.real * self.step)
+        with np.errstate(divide="ignore"):  # an eigenvalue zero decays at once
+            return np.asarray(np.log(np.abs(self.system.rates)))
 
     @cached_property
     def _block_sizes(self) -> Array:
@@ -171,8 +186,11 @@ def select_convolution(step: ExactStep, costs: CostModel) -> Convolution | None:
         or system.n_states <= _MAX_STATES_WITHOUT_CONVOLUTION
     ):
         return None
-    saved = costs.block_seconds - costs.convolution_seconds
-    if saved <= max(_MIN_SAVED_SECONDS, _MIN_SAVED_FRACTION * costs.block_seconds):
+    block_seconds = costs.block_seconds
+    if isinstance(step, DiscreteStep):  # blocks may be narrower; Markov parameters keep their digits even then
+        block_seconds = costs.seconds_of_width(step.widest_block(costs.best_width))
+    saved = block_seconds - costs.convolution_seconds
+    if saved <= max(_MIN_SAVED_SECONDS, _MIN_SAVED_FRACTION * block_seconds):
         return None
     convolution = prepare_convolution(step, n_times)
     return None if convolution.grows else convolution
@@ -184,12 +202,15 @@ _CACHE_SIZE = 8  # grids of each kind
 
 
 class GridCache:
-    """Prepared grids of a system by step length, hold and number of samples; the last few of each kind are kept."""
+    """Prepared grids of a system by step length, hold and number of samples; the last few of each kind are kept.
 
-    def __init__(self, system: ModalSystem) -> None:
+    With a time step dt the system is a difference equation, whose steps have that length.
+    """
+
+    def __init__(self, system: ModalSystem, dt: float | None = None) -> None:
         retain_freed_memory()
         touch_blas_buffers()
-        self._system = system
+        self._system, self._dt = system, dt
         self._steps = LRUCache[ExactStep](_CACHE_SIZE)
         self._costs = LRUCache[CostModel](_CACHE_SIZE)
         self._single = LRUCache[SingleSteps](_CACHE_SIZE)
@@ -198,16 +219,20 @@ class GridCache:
         self._convolutions = LRUCache[Convolution | None](_CACHE_SIZE)
         self._nonuniform = LRUCache[NonuniformSteps](_CACHE_SIZE)
 
-    def __reduce__(self) -> tuple[Callable[[ModalSystem], "GridCache"], tuple[ModalSystem]]:
-        return GridCache, (self._system,)  # grids are not pickled
+    def __reduce__(self) -> tuple[Callable[..., "GridCache"], tuple[ModalSystem, float | None]]:
+        return GridCache, (self._system, self._dt)  # grids are not pickled
 
     def step(self, length: float, *, linear: bool) -> ExactStep:
         """Return the step model."""
+        if self._dt is not None:
+            return self._steps.get((length, linear), lambda: prepare_discrete_step(self._system, length))
         return self._steps.get((length, linear), lambda: prepare_step_model(self._system, length, linear=linear))
 
     def costs(self, length: float, *, n_times: int) -> CostModel:
         """Return the cost model."""
-        return self._costs.get((length, n_times), lambda: CostModel(self._system, length, n_times))
+        return self._costs.get(
+            (length, n_times), lambda: CostModel(self._system, length, n_times, self._dt is not None)
+        )
 
     def single(self, length: float, *, linear: bool) -> SingleSteps:
         """Return single steps, for states at all samples."""

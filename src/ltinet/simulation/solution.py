@@ -18,7 +18,7 @@ from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_first_names, sanitize
 from ltinet.errors import InvalidSignalError
-from ltinet.plotting.time_response import draw_outputs, draw_solution
+from ltinet.plotting.time_response import draw_as_samples, draw_outputs, draw_solution
 from ltinet.signals.arrays import all_finite
 from ltinet.signals.signal import PiecewiseSmooth
 from ltinet.signals.times import as_real_times, as_times
@@ -231,12 +231,18 @@ class Solution:
         errors = self.error_bound(self.t) if with_bound and self.y.size else None
         names = self.signal_names.outputs if names is None else names
         input_names = self.signal_names.inputs if input_names is None else input_names
+        is_discrete = self.stats.get("grid") == "discrete"
         if ax is not None:
-            return draw_outputs(self.t, self.y, outputs=outputs, names=names, bound=errors, ax=ax)
-        axes: Axes = draw_solution(
+            n_before = len(ax.lines)
+            draw_outputs(self.t, self.y, outputs=outputs, names=names, bound=errors, ax=ax)
+            draw_as_samples(ax.lines[n_before:] if is_discrete else ())
+            return ax
+        panels = draw_solution(
             self.t, self.y, outputs=outputs, names=names, bound=errors, inputs=self._drawn_input,
             input_names=input_names,
-        )[0]  # fmt: skip
+        )  # fmt: skip
+        draw_as_samples(line for panel in panels for line in panel.lines if is_discrete)
+        axes: Axes = panels[0]
         return axes
 
     @property

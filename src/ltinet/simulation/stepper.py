@@ -37,9 +37,9 @@ class Stepper:
     prepared
         Simulation context of the network.
     dt
-        Time step between samples.
+        Time step between samples; that of the model in discrete time.
     hold
-        "linear" or "zero": course of the input between samples.
+        "linear" or "zero": course of the input between samples; "zero" in discrete time.
     x0
         Initial state in the user's coordinates; zero by default.
 

@@ -63,15 +63,19 @@ def validate_time_step(dt: Any) -> float | None:
 def require_continuous_time(system: HasTimeStep, call: str) -> None:
     """Raise InvalidSystemError for a system in discrete time.
 
-    `call` is the call that needs continuous time, with the argument or the object `system`; the message shows it with
-    the conversion, `system.to_continuous()`.
+    `call` is the call that needs continuous time, with the argument or the object `system`, or the object `net`; the
+    message shows it with the conversion, `system.to_continuous()`.
     """
-    if system.dt is not None:
-        raise InvalidSystemError(
-            f"the system is discrete in time (dt = {system.dt:g}), and {call.partition('(')[0].rpartition('.')[2]} "
-            f"works with x' = A x + B u; convert it first: {call.replace('system', 'system.to_continuous()', 1)}; the "
-            'methods are "zoh" (the default), "foh" and "tustin"'
-        )
+    if system.dt is None:
+        return
+    converted = call.replace("system", "system.to_continuous()", 1)
+    if call.startswith("net."):
+        converted = f"ltinet.construct(system.to_continuous()){call.removeprefix('net')}"
+    raise InvalidSystemError(
+        f"the system is discrete in time (dt = {system.dt:g}), and {call.partition('(')[0].rpartition('.')[2]} "
+        f"works with x' = A x + B u; convert it first: {converted}; the "
+        'methods are "zoh" (the default), "foh" and "tustin"'
+    )
 
 
 _MAX_SPARSE_INPUTS = 100  # a larger sparse square B was most likely meant as K of M, K, f

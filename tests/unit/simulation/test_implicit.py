@@ -89,7 +89,6 @@ def test_large_model_reports_estimate_without_bound():
         (plate(), {"tolerance": 1e-3, "x0": np.ones((2, 100))}, InvalidSignalError, "batch of shape"),
         (StateSpace([[-1.0]], [1.0], [1.0]), {"tolerance": 1e-3}, SimulationError, "Omit tolerance"),
         (plate(E=sparse.csr_array((100, 100))), {"tolerance": 1e-3}, SimulationError, "E is singular"),
-        (plate(dt=0.1), {}, Exception, "discrete"),
         (plate(dt=0.1), {"tolerance": 1e-3}, Exception, "discrete"),
     ],
 )

@@ -95,6 +95,7 @@ def _c_rows(values: Array, dtype: str) -> str:
 _HOLD_TEXTS = {
     "zero": "Inputs are constant until the next sample (zero-order hold).",
     "linear": "Inputs are linear between samples (first-order hold).",
+    "none": "The model is in discrete time: a step is its difference equation.",
 }
 _NEEDED_FILES_TEXTS = {
     "model": "A program needs two files, `{prefix}.c` and `{prefix}.h`.",
@@ -132,7 +133,7 @@ def readme_text(
         facts=_readme_facts(model, settings),
         start="all states zero" if settings.x0 is None else "x0",
         user_states=_USER_STATES_TEXT.format(prefix=prefix) if user_states else "",
-        hold=_HOLD_TEXTS[settings.hold],
+        hold=_HOLD_TEXTS["none" if model.is_discrete else settings.hold],
         products=products,
         sums=sums,
         memory=_memory(model, settings, tapped),
@@ -148,7 +149,8 @@ def _readme_facts(model: StepModel, settings: ExportSettings) -> str:
     parts.append(format_count(len(model.blocks), "dense block"))
     states = f"{format_count(model.n_states, 'state')} ({', '.join(parts)})"
     ends = f"{format_count(model.n_inputs, 'input')}, {format_count(model.n_outputs, 'output')}"
-    return f"{ends}, {states}; one exact step of {settings.dt!r} at a time, in {settings.dtype} precision."
+    kind = "sample" if model.is_discrete else "exact step"
+    return f"{ends}, {states}; one {kind} of {settings.dt!r} at a time, in {settings.dtype} precision."
 
 
 def _operations(model: StepModel, tapped: TappedModel | None) -> tuple[int, int]:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ltinet._util.floating_point import Array, Complex
 from ltinet.export.step_model import StepModel
-from ltinet.simulation.propagators import exp_of_multiples
-from ltinet.simulation.recurrence import OVERFLOW_LIMIT, flush_underflow, matrix_powers
+from ltinet.simulation.recurrence import OVERFLOW_LIMIT, matrix_powers
 from ltinet.simulation.time_blocks import block_toeplitz
 
 Indices = NDArray[np.intp]
@@ -55,7 +54,7 @@ def blocks_by_size(model: StepModel) -> list[BlockGroup]:
 def block_powers(model: StepModel, modes: BlockGroup, count: int, *, stride: int = 1) -> Array:
     """Return P⁰, Pˢ, P²ˢ … of each block for the stride s, `(count, blocks, k, k)`."""
     with np.errstate(over="ignore", invalid="ignore"):
-        values = flush_underflow(exp_of_multiples(model.rates[modes.scalars], model.dt, stride * np.arange(count)))
+        values = model.scalar_powers(stride * np.arange(count))[:, modes.scalars]
         parts = _scalar_blocks(values, modes.size)
         for index in modes.dense:
             P = np.linalg.matrix_power(model.blocks[index].P, stride)
