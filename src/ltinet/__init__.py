@@ -4,7 +4,7 @@ import importlib
 import sys
 import typing
 
-from ltinet._util.other_names import missing_attribute
+from ltinet._util.other_names import missing_attribute as _missing_attribute
 from ltinet._version import __version__ as __version__
 from ltinet.analysis.characteristics import StepInfo
 from ltinet.analysis.frequency_response import frequencies_for
@@ -170,6 +170,6 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> typing.Any:
     """Import a public name of a package that is loaded on first use."""
     if name not in _LAZY_IMPORTS:
-        raise missing_attribute(sys.modules[__name__], name)
+        raise _missing_attribute(sys.modules[__name__], name)
     globals()[name] = value = getattr(importlib.import_module(_LAZY_IMPORTS[name]), name)
     return value

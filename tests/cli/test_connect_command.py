@@ -40,7 +40,8 @@ def loop(folder: Path) -> Path:
     return folder / "loop" / "loop.toml"
 
 
-def test_the_network_is_that_of_the_closed_loop(run_here: Run, folder: Path, loop: Path) -> None:
+@pytest.mark.usefixtures("loop")
+def test_the_network_is_that_of_the_closed_loop(run_here: Run, folder: Path) -> None:
     result = run_here("connect", "loop/loop.toml", "-o", "closed.safetensors")
     assert (result.code, result.err) == (0, b"")
     net = ltinet.load(folder / "closed.safetensors")
