@@ -1,10 +1,13 @@
 """Runs with delays, operating points and holds of models, against exponentials of 40 digits on shifted knots."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
 import ltinet
+from ltinet.simulation.delays import _CoreBounds
 from support.delayed_oracle import exact_outputs
 
 STEP = 0.125
@@ -212,3 +215,31 @@ def test_overflow_in_chunk_names_sample():
     net = ltinet.construct(ltinet.StateSpace([[300.0]], [[1.0]], [[1.0]], input_delay=0.15))
     with pytest.raises(ltinet.SimulationError, match="overflow at sample"):
         list(net.stepper(0.1).run([np.ones(60)]))
+
+
+def core_speed(system, u, t, *, x0=None):
+    """Bound on the derivative of the core's outputs, and its run."""
+    net = ltinet.construct(system)
+    trajectory = net.simulate(u, t, x0=x0).trajectory
+    bounds = _CoreBounds(net._context, float(t[-1] - t[0]))
+    return bounds.output_speed(trajectory.delayed, t, x0, batch_shape=()), trajectory.core
+
+
+@pytest.mark.parametrize("hold", ["linear", "zero"])
+@pytest.mark.parametrize("seed", range(2))
+def test_output_speed_covers_differences(seed, hold):
+    rng = np.random.default_rng(seed)
+    A, B, C, D = rng.standard_normal((3, 3)) - 2.0 * np.eye(3), *rng.standard_normal((3, 3, 1))
+    system = ltinet.StateSpace(A, B, C.T, D[:1], input_delay=1e-9, output_delay=0.4, hold=hold)
+    t, x0 = STEP * np.arange(6), rng.standard_normal(3)
+    speed, core = core_speed(system, rng.standard_normal(6), t, x0=x0)
+    for left, right in pairwise(t):  # each without the jumps at its ends
+        w = core.outputs(np.linspace(left + 1e-6, right - 1e-6, 21))
+        assert np.all(np.abs(np.diff(w, axis=0)) <= (1.0 + 1e-9) * speed * (right - left - 2e-6) / 20)
+
+
+def test_output_speed_of_a_step_is_the_peak_of_the_impulse_response():
+    # w' = 6 exp(−2t) from rest for a constant input of 3.
+    system = ltinet.StateSpace([[-2.0]], [[1.0]], [[2.0]], output_delay=0.4, hold="zero")
+    speed, _ = core_speed(system, np.full(12, 3.0), STEP * np.arange(12))
+    np.testing.assert_allclose(speed, [6.0], rtol=1e-13)

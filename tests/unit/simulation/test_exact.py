@@ -8,6 +8,8 @@ from scipy import signal
 
 import ltinet
 from ltinet import FunctionSignal, SampledSignal
+from ltinet.signals.times import TimeAxis
+from ltinet.simulation import nonuniform
 from network_examples import pattern_block, random_network
 
 
@@ -277,3 +279,32 @@ def test_a_network_that_ran_can_be_pickled(net):
     sol = net.simulate(_u(t), t)
     again = pickle.loads(pickle.dumps(net))  # noqa: S301 - our own bytes
     np.testing.assert_array_equal(again.simulate(_u(t), t).y, sol.y)
+
+
+def test_times_beside_their_grid_count_as_they_are():
+    # At 1e8 times are rounded by 7e-9: outputs of the even grid would differ by as much.
+    t = 1e8 + 0.1 * np.arange(40)
+    assert TimeAxis.of(t).step is not None
+    u = _u(t, m=1)
+    x = [0.0]
+    for h, value in zip(np.diff(t), u[:-1, 0], strict=True):
+        x.append(np.exp(-3.0 * h) * x[-1] - np.expm1(-3.0 * h) * value)
+    y = ltinet.construct(([[-3.0]], [[3.0]], [[1.0]])).simulate(u, t, hold="zero").y[:, 0]
+    np.testing.assert_allclose(y, x, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("n_times", range(5, 11))
+def test_uneven_outputs_in_chunks_are_those_of_lsim(monkeypatch, n_times):
+    monkeypatch.setattr(nonuniform, "_MIN_STEPS_AT_ONCE", 4)
+    monkeypatch.setattr(nonuniform, "_MAX_STATE_NUMBERS", 1)
+    t = np.cumsum(np.random.default_rng(0).uniform(0.1, 1.0, n_times))
+    u = _u(t)
+    y = np.zeros((n_times, 2))
+    state = np.zeros(7)
+    for k, h in enumerate(np.diff(t)):
+        _, two, states = signal.lsim(SYSTEM, u[k : k + 2], [0.0, h], X0=state)
+        state, y[k + 1] = states[-1], two[-1]
+    y[0] = u[0] @ SYSTEM[3].T
+    for n_layers in LAYERS:
+        sol = ltinet.construct(SYSTEM, n_layers=n_layers).simulate(u, t)
+        np.testing.assert_allclose(sol.y, y, atol=1e-11)

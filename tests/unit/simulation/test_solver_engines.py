@@ -10,6 +10,8 @@ from scipy import special
 
 import ltinet
 from ltinet import FunctionSignal, SampledSignal
+from ltinet.error_bounds.defect import radau_rule
+from ltinet.simulation.solver_errors import _InputProbe, _refine_grid
 from network_examples import pattern_block, random_network
 
 T = np.linspace(0.0, 2.0, 9)
@@ -330,3 +332,12 @@ def test_solver_overflow_names_time(method):
     growing = ltinet.construct(([[1000.0]], [[1.0]], [[1.0]]))
     with pytest.raises(ltinet.SimulationError, match=r"overflows at t = 0\.6"):
         growing.simulate(np.ones(3), [0.0, 0.5, 1.0], engine="per_neuron", method=method, rtol=1e-5, atol=1e-5)
+
+
+def test_input_polynomials_need_no_finer_pieces():
+    rule, grid, t = radau_rule(5), np.array([0.0, 1.0, 2.0]), np.linspace(0.0, 2.0, 41)
+    smooth, kink = FunctionSignal(lambda s: s**4 - s, n_inputs=1), FunctionSignal(lambda s: abs(s - 0.7), n_inputs=1)
+    np.testing.assert_array_equal(_refine_grid(smooth, _InputProbe(t, smooth.value(t)), grid, rule), grid)
+    refined = _refine_grid(kink, _InputProbe(t, kink.value(t)), grid, rule)
+    assert set(grid) < set(refined)
+    assert np.all((refined <= 1.0) | (refined == 2.0))  # beyond the kink the input is a straight line
