@@ -19,7 +19,7 @@ from scipy.linalg import lu_factor, lu_solve
 
 from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.double_double import two_product
-from ltinet._util.floating_point import EPS, Array, Complex
+from ltinet._util.floating_point import EPS, Array, Complex, balancing_units
 from ltinet.analysis.resolvent import Resolvent, SparseResolvent, compute_resolvent, real_matrix_product
 from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
 from ltinet.errors import InvalidSystemError
@@ -122,6 +122,24 @@ def evaluation_points(omega: ArrayLike, dt: float | None) -> Complex:
     frequencies = as_real_matrix(omega, "omega", vector="row")[0]
     points = 1j * frequencies if dt is None else np.exp(1j * (frequencies * dt))
     return np.asarray(points, dtype=np.complex128)
+
+
+def solve_at_points(system: SystemMatrices, s: Complex) -> Complex:
+    """Return H(s) as `transfer_function` does, by one factorization of s I − A for each point.
+
+    For few points anywhere in the plane: no decomposition of A stands between, whose eigenvectors may be nearly
+    parallel, and A is balanced. Cost O(n³) for each point.
+    """
+    units = balancing_units(system.A)
+    A, B, C = system.A * (units / units[:, None]), system.B / units[:, None], system.C * units
+    H = np.empty((len(s), system.n_outputs, system.n_inputs), dtype=np.complex128)
+    with np.errstate(all="ignore"), limit_blas_threads(system.n_states):
+        for index, point in enumerate(s.tolist()):
+            try:
+                H[index] = C @ np.linalg.solve(point * np.eye(len(A)) - A, B.astype(np.complex128)) + system.D
+            except np.linalg.LinAlgError:
+                H[index] = complex(np.inf, np.nan)
+    return H
 
 
 def transfer_function(resolvent: Resolvent, s: Complex) -> Complex:

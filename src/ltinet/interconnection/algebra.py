@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ltinet._util.floating_point import rounding_tolerance
 from ltinet._util.text import format_count, sanitize, suggest_names
-from ltinet.analysis.frequency_response import transfer_evaluator
+from ltinet.analysis.frequency_response import solve_at_points, transfer_evaluator
 from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
@@ -531,7 +531,9 @@ def evaluate(system: Any, s: ArrayLike) -> Any:
     if not np.isfinite(points).all():
         raise InvalidSystemError("s must be finite")
     flat = points.reshape(-1)
-    H = transfer_evaluator(operand.matrices)(flat)
+    matrices = operand.matrices
+    is_sparse = matrices.sparse is not None and matrices.sparse.is_large
+    H = transfer_evaluator(matrices)(flat) if is_sparse else solve_at_points(matrices, flat)
     if operand.signal_settings.has_delays:
         delays = operand.signal_settings.total_delay(operand.n_outputs, operand.n_inputs)
         if operand.dt is None:

@@ -119,9 +119,9 @@ def _outer_delays(
     edges += [(first_r + q, first_z + z, 0.0, "a delay beside a direct path") for z, q in np.argwhere(wiring.H)]
     tolerance = _LAG_TOLERANCE * float(tau.sum() + sigma.sum())
     lags, component = _lags(edges, first_z + n_outputs)
-    for tail, head, delay, where in sorted(edges, key=lambda edge: -edge[2]):
-        if abs(lags[head] - lags[tail] - delay) > tolerance:
-            return where
+    for tail, head, delay, _ in edges:
+        if abs(lags[head] - lags[tail] - delay) > tolerance:  # the longest delay nearby tells most
+            return max((edge for edge in edges if component[edge[0]] == component[tail]), key=lambda edge: edge[2])[3]
     d, e = np.zeros(n_inputs), np.zeros(n_outputs)
     for number in range(int(component.max(initial=-1)) + 1):
         r, z = (np.flatnonzero(component[start : start + count] == number)

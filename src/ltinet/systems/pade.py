@@ -72,7 +72,7 @@ def pade_phase_error(angle: Array, order: Any) -> Array:
     for piece in range(_QUADRATURE_PIECES):
         points = x[..., None] * ((piece + 0.5 + 0.5 * nodes) / _QUADRATURE_PIECES)
         ratio = points**N / np.abs(np.polyval(monic, 1j * points))
-        total += x / (2 * _QUADRATURE_PIECES) * (ratio * ratio) @ weights
+        total += x / (2 * _QUADRATURE_PIECES) * ((ratio * ratio) @ weights)
     return total
 
 
