@@ -7,7 +7,10 @@ import typing
 from ltinet._version import __version__ as __version__
 from ltinet.analysis.characteristics import StepInfo
 from ltinet.analysis.frequency_response import frequencies_for
+from ltinet.analysis.margins import DiskMargin, Margins
+from ltinet.analysis.norms import SystemNorm
 from ltinet.analysis.poles import Damping
+from ltinet.analysis.stability import NyquistResult, Sensitivities
 from ltinet.blockdiag.block_diagonalization import block_diagonalize
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.construction import construct
@@ -28,6 +31,7 @@ from ltinet.errors import (
 from ltinet.explorer.api import explore
 from ltinet.export.manifest import Export
 from ltinet.files import load, load_system, named_system, save_system
+from ltinet.loop_analysis import disk_margin, isstable, margin, norm, nyquist, pzmap, sensitivity
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
@@ -80,6 +84,7 @@ __all__ = [
     "Damping",
     "DelayedStepper",
     "Descriptor",
+    "DiskMargin",
     "DynamicNetwork",
     "Export",
     "FileFormatError",
@@ -93,12 +98,14 @@ __all__ = [
     "InvalidSystemError",
     "LayerParameters",
     "LtinetError",
+    "Margins",
     "MissingDependencyError",
     "NetworkParameters",
     "NetworkPlots",
     "Neuron",
     "NeuronEquation",
     "NeuronTolerances",
+    "NyquistResult",
     "PartitionError",
     "PlottingError",
     "PoleUncertainty",
@@ -108,6 +115,7 @@ __all__ = [
     "ResidualTests",
     "SampledSignal",
     "SecondOrder",
+    "Sensitivities",
     "Signal",
     "SignalBatch",
     "SignalSettings",
@@ -118,6 +126,7 @@ __all__ = [
     "StepBand",
     "StepInfo",
     "Stepper",
+    "SystemNorm",
     "SystemPlots",
     "Table",
     "TradeoffCurve",
@@ -126,17 +135,24 @@ __all__ = [
     "block_diagonalize",
     "condition_tradeoff",
     "construct",
+    "disk_margin",
     "eliminate_algebraic",
     "explore",
     "frequencies_for",
     "identify",
     "identify_frequency",
+    "isstable",
     "load",
     "load_system",
+    "margin",
     "named_system",
+    "norm",
+    "nyquist",
+    "pzmap",
     "read_table",
     "reduce",
     "save_system",
+    "sensitivity",
     "tolerances_for",
 ]
 

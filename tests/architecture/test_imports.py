@@ -29,7 +29,7 @@ LEVELS = [
     {"nn", "identification.api"},
     {"identification.result", "reduction.api"},
     {"construction"},
-    {"files", "tradeoff", "solver_tolerances", "reduction.dispatch"},
+    {"files", "loop_analysis", "tradeoff", "solver_tolerances", "reduction.dispatch"},
     {"dynamic_network", "conversion"},
     {"second_order", "torch"},
     {"state_space"},

@@ -43,11 +43,15 @@ def dc_gain(system: SystemMatrices) -> Array:
 
 
 def count_integrators(system: SystemMatrices) -> int:
-    """Count the poles at zero in continuous time, including poles moved by rounding and hidden modes."""
+    """Count the poles at zero, in discrete time at one, including poles moved by rounding and hidden modes."""
     with limit_blas_threads(system.n_states):
-        A = system.A if system.descriptor is None else system.descriptor.A
-        is_regular = _regular_gain(A, np.zeros((len(A), 1)), np.zeros((0, len(A))), np.zeros((0, 1))) is not None
-        return 0 if is_regular else _split_zero_eigenvalue(system.A).n_zero
+        descriptor, identity = system.descriptor, np.eye(system.n_states)
+        A = system.A if descriptor is None else descriptor.A
+        at_rest = A if system.dt is None else A - (identity if descriptor is None else descriptor.E)
+        is_regular = _regular_gain(at_rest, np.zeros((len(A), 1)), np.zeros((0, len(A))), np.zeros((0, 1))) is not None
+        return (
+            0 if is_regular else _split_zero_eigenvalue(system.A if system.dt is None else system.A - identity).n_zero
+        )
 
 
 def _regular_gain(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Array | None:
