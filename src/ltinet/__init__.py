@@ -8,7 +8,10 @@ from ltinet._util.other_names import missing_attribute as _missing_attribute
 from ltinet._version import __version__ as __version__
 from ltinet.analysis.characteristics import StepInfo
 from ltinet.analysis.frequency_response import frequencies_for
+from ltinet.analysis.margins import DiskMargin, Margins
+from ltinet.analysis.norms import SystemNorm
 from ltinet.analysis.poles import Damping
+from ltinet.analysis.stability import NyquistResult, Sensitivities
 from ltinet.blockdiag.block_diagonalization import block_diagonalize
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.construction import construct
@@ -34,6 +37,7 @@ from ltinet.interconnection.algebra import append, feedback, lft, parallel, seri
 from ltinet.interconnection.delays import pade, pade_error
 from ltinet.interconnection.interconnect import interconnect, summing_junction
 from ltinet.interconnection.rational_functions import TransferFunction, ZerosPolesGain
+from ltinet.loop_analysis import disk_margin, isstable, margin, norm, nyquist, pzmap, sensitivity
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.maps import LayerParameters
 from ltinet.network.network import NetworkParameters
@@ -86,6 +90,7 @@ __all__ = [
     "Damping",
     "DelayedStepper",
     "Descriptor",
+    "DiskMargin",
     "DynamicNetwork",
     "Export",
     "FileFormatError",
@@ -99,12 +104,14 @@ __all__ = [
     "InvalidSystemError",
     "LayerParameters",
     "LtinetError",
+    "Margins",
     "MissingDependencyError",
     "NetworkParameters",
     "NetworkPlots",
     "Neuron",
     "NeuronEquation",
     "NeuronTolerances",
+    "NyquistResult",
     "PartitionError",
     "PlottingError",
     "PoleUncertainty",
@@ -114,6 +121,7 @@ __all__ = [
     "ResidualTests",
     "SampledSignal",
     "SecondOrder",
+    "Sensitivities",
     "Signal",
     "SignalBatch",
     "SignalSettings",
@@ -124,6 +132,7 @@ __all__ = [
     "StepBand",
     "StepInfo",
     "Stepper",
+    "SystemNorm",
     "SystemPlots",
     "Table",
     "TradeoffCurve",
@@ -135,6 +144,7 @@ __all__ = [
     "block_diagonalize",
     "condition_tradeoff",
     "construct",
+    "disk_margin",
     "eliminate_algebraic",
     "explore",
     "feedback",
@@ -142,17 +152,23 @@ __all__ = [
     "identify",
     "identify_frequency",
     "interconnect",
+    "isstable",
     "lft",
     "load",
     "load_system",
+    "margin",
     "named_system",
+    "norm",
+    "nyquist",
     "pade",
     "pade_error",
     "parallel",
     "pid",
+    "pzmap",
     "read_table",
     "reduce",
     "save_system",
+    "sensitivity",
     "series",
     "ss",
     "summing_junction",

@@ -17,8 +17,10 @@ from ltinet._util.display import dir_without
 from ltinet._util.other_names import missing_attribute
 from ltinet.analysis.characteristics import StepInfo
 from ltinet.analysis.frequency_response import apply_delays
+from ltinet.analysis.loop_methods import LoopMethods
 from ltinet.analysis.poles import Damping, damping_table
 from ltinet.analysis.responses import Channel, Times
+from ltinet.analysis.stability import Sensitivities
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.error_bounds.output_bounds import Certificate
 from ltinet.export import api
@@ -66,7 +68,7 @@ def register_explorer(explore: Callable[..., Any]) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DynamicNetwork(SystemOperators):
+class DynamicNetwork(SystemOperators, LoopMethods):
     """Sparse neural network in continuous or discrete time: layers of neurons and a linear output layer.
 
     Networks are created by `construct`, `load`, `reduce(…).net` or `from_parameters`. Two networks are equal if
@@ -524,6 +526,25 @@ class DynamicNetwork(SystemOperators):
             Angular frequencies.
         """
         return self._response_system.bandwidth(drop=drop)
+
+    def sensitivity(self, controller: StateSpace | None = None) -> Sensitivities[StateSpace]:
+        """Compute the four closed-loop functions of the network as a plant; see `StateSpace.sensitivity`.
+
+        Parameters
+        ----------
+        controller : StateSpace, optional
+            Controller; by default the identity, so that the network is the whole open loop.
+
+        Returns
+        -------
+        Sensitivities
+            Named tuple of systems S, T, CS and PS.
+        """
+        return self._response_system.sensitivity(controller)
+
+    @property
+    def _analyzed(self) -> tuple[SystemMatrices, SignalSettings]:
+        return self._origin or self._realized, self.signal_settings
 
     def simulate(  # noqa: PLR0913
         self,

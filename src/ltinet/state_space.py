@@ -23,6 +23,7 @@ from ltinet.analysis.characteristics import StepInfo, compute_bandwidth, step_in
 from ltinet.analysis.dc_gain import dc_gain
 from ltinet.analysis.discrete_responses import discrete_response, discrete_step_info
 from ltinet.analysis.frequency_response import apply_delays, evaluation_points, frequencies_for, transfer_evaluator
+from ltinet.analysis.loop_methods import LoopMethods
 from ltinet.analysis.poles import Damping, compute_poles, damping_table, system_summary_rows
 from ltinet.analysis.responses import (
     Channel,
@@ -33,7 +34,9 @@ from ltinet.analysis.responses import (
     step_response,
 )
 from ltinet.analysis.sampling import to_continuous, to_discrete, validate_method
+from ltinet.analysis.stability import Sensitivities, sensitivity_matrices, validate_loop
 from ltinet.analysis.zeros import invariant_zeros
+from ltinet.errors import InvalidSystemError
 from ltinet.export.api import replace_delays, to_control, to_scipy
 from ltinet.interconnection.operators import SystemOperators
 from ltinet.network_builder import prepare_system
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, init=False, repr=False)
-class StateSpace(SystemOperators):
+class StateSpace(SystemOperators, LoopMethods):
     """Real linear time-invariant system x' = A x + B u (or x[k+1] = A x[k] + B u[k]), y = C x + D u.
 
     A is n×n, B n×m, C p×n and D p×m; each of n, m and p may be 0, and n = 0 is a static gain. The matrices are stored
@@ -624,6 +627,40 @@ class StateSpace(SystemOperators):
         if not self.signal_settings.has_delays:
             return H
         return apply_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
+
+    def sensitivity(self, controller: "StateSpace | None" = None) -> "Sensitivities[StateSpace]":
+        """Compute the four closed-loop functions of this system as a plant P with a controller in negative feedback.
+
+        Parameters
+        ----------
+        controller : StateSpace, optional
+            Controller C; by default the identity, so that the system is the whole open loop.
+
+        Returns
+        -------
+        Sensitivities
+            Named tuple of systems S = (I + PC)⁻¹, T = PC S, CS and PS. All have the states of plant and controller.
+
+        Raises
+        ------
+        InvalidSystemError
+            If sizes or time steps differ, the loop is not well-posed, or a system has delays or an operating point.
+        """
+        if controller is None:
+            controller = StateSpace([], [], [], np.eye(self.n_inputs, self.n_outputs), dt=self.dt)
+            validate_loop(self.matrices, "sensitivity()")
+        for system in (self, controller):
+            if system.signal_settings.has_delays:
+                raise InvalidSystemError(
+                    "sensitivity functions of a loop with delays are not rational; margin() and nyquist() support delays, "
+                    "and ltinet.pade(system, order) replaces them by a rational approximation"
+                )
+            system.signal_settings.refuse_unsupported("sensitivity()")
+        return Sensitivities(*map(StateSpace.of, sensitivity_matrices(self.matrices, controller.matrices)))
+
+    @property
+    def _analyzed(self) -> tuple[SystemMatrices, SignalSettings]:
+        return self.matrices, self.signal_settings
 
     @property
     def plot(self) -> SystemPlots:

@@ -31,7 +31,7 @@ LEVELS = [
     {"constructors"},
     {"interconnection"},
     {"construction"},
-    {"files", "tradeoff", "solver_tolerances", "reduction.dispatch"},
+    {"files", "loop_analysis", "tradeoff", "solver_tolerances", "reduction.dispatch"},
     {"dynamic_network", "conversion", "reduction.discrete_reduction"},
     {"second_order", "torch"},
     {"state_space"},

@@ -6,7 +6,13 @@ from ltinet.plotting.comparison import draw_comparison, draw_errors_and_bounds, 
 from ltinet.plotting.figures import new_figure, save_figure
 from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, draw_uncertain_bode
 from ltinet.plotting.identification import draw_correlations, draw_measured, draw_orders, draw_uncertain_poles
-from ltinet.plotting.layers import draw_evaluations_per_layer, draw_evaluations_per_neuron, draw_sparsity, draw_spectrum
+from ltinet.plotting.layers import (
+    draw_evaluations_per_layer,
+    draw_evaluations_per_neuron,
+    draw_pole_zero_map,
+    draw_sparsity,
+    draw_spectrum,
+)
 from ltinet.plotting.reduction import draw_hankel_values, draw_reduction_error
 from ltinet.plotting.time_response import draw_outputs, draw_responses, draw_solution
 from ltinet.plotting.tradeoff import draw_condition, draw_tradeoff, draw_weight_norm
@@ -26,6 +32,7 @@ __all__ = [
     "draw_nyquist",
     "draw_orders",
     "draw_outputs",
+    "draw_pole_zero_map",
     "draw_reduction_error",
     "draw_responses",
     "draw_snapshots",

@@ -72,6 +72,35 @@ def draw_spectrum(eigenvalues: Sequence[ArrayLike], *, key: bool = True, ax: "Ax
     return axes
 
 
+def draw_pole_zero_map(
+    poles: ArrayLike, zeros: ArrayLike = (), *, is_discrete: bool = False, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw poles as crosses and zeros as circles, with the unit circle if they are those of a discrete-time system."""
+    groups = _validate_eigenvalues([poles, zeros])
+    axes = get_axes(ax)
+    unit = "" if is_discrete else " (1/time)"
+    axes.set(xlabel=f"real part{unit}", ylabel=f"imaginary part{unit}")
+    values = np.concatenate(groups)
+    if is_discrete:
+        angle = np.linspace(0.0, 2.0 * np.pi, 361)
+        axes.plot(np.cos(angle), np.sin(angle), color="0.75", linewidth=0.8, zorder=0)
+        axes.set_aspect("equal", adjustable="datalim")
+    if len(values) == 0:
+        draw_placeholder(axes, "neither poles nor zeros: a static gain")
+        return axes
+    if not is_discrete:
+        _set_scales(axes, values)
+    for group, marker, name, colour in zip(groups, ("x", "o"), ("poles", "zeros"), LAYER_COLOURS, strict=False):
+        if len(group):
+            filling = {"facecolors": "none", "edgecolors": colour} if marker == "o" else {"c": [colour]}
+            axes.scatter(group.real, group.imag, s=42.0, marker=marker, linewidths=1.5, label=name, **filling)
+    _show_origin(axes, values)
+    if not np.any(values.imag) and not is_discrete:
+        axes.set_ylim(-1.0, 1.0)
+    axes.legend(fontsize="small")
+    return axes
+
+
 def _validate_eigenvalues(eigenvalues: Sequence[ArrayLike]) -> list[Eigenvalues]:
     try:
         layers = [np.atleast_1d(np.asarray(values, dtype=np.complex128)) for values in eigenvalues]

@@ -118,6 +118,9 @@ class PlottableSystem(Protocol):
     def poles(self) -> NDArray[np.complex128]:
         """Return the poles."""
 
+    def zeros(self) -> NDArray[np.complex128]:
+        """Return the finite zeros."""
+
     def dcgain(self) -> Array:
         """Return the DC gain, `(outputs, inputs)`."""
 

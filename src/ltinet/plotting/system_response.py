@@ -17,6 +17,7 @@ from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
 from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_pairs
 from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, peak_gains
+from ltinet.plotting.layers import draw_pole_zero_map
 from ltinet.plotting.protocols import PlottableResponse, PlottableSystem
 from ltinet.plotting.time_response import draw_as_samples, draw_responses, draw_time_lines, set_time_axis
 
@@ -106,6 +107,21 @@ class ResponsePlots:
         if omega is None:
             H = refine_curve(self.system.frequency_response, chosen, H)
         return draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
+
+    def pzmap(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw poles (×) and zeros (○) in the complex plane, with the unit circle in discrete time.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        is_discrete = getattr(self.system, "dt", None) is not None
+        return draw_pole_zero_map(self.system.poles(), self.system.zeros(), is_discrete=is_discrete, ax=ax)
 
     def step(
         self,
