@@ -1,7 +1,7 @@
 """H₂ and H∞ norms with intervals that contain them.
 
 **Peak gain.** Let M be the supremum of f(ω) = σ_max(G(jω)), taken at ω*. In the phase Θ of the poles of G (module
-`reduction.supremum`) f(ω) ≥ M cos((Θ(ω) − Θ(ω*))/2). If ω* lies between two frequencies that are h apart in Θ, one of
+`_util.frequency_supremum`) f(ω) ≥ M cos((Θ(ω) − Θ(ω*))/2). If ω* lies between two frequencies that are h apart in Θ, one of
 them is within h/2 of it, so
 
     M ≤ max(f_i, f_{i+1}) / cos(h/4).
@@ -38,11 +38,11 @@ from scipy import linalg
 
 from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.floating_point import EPS, Array, Complex
+from ltinet._util.frequency_supremum import frequency_grid, pole_phase, spectral_norm
 from ltinet._util.text import format_rows, sanitize
 from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
 from ltinet.blockdiag.schur import balanced_schur
 from ltinet.errors import InvalidSystemError
-from ltinet.reduction.supremum import frequency_grid, pole_phase, spectral_norm
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.system_matrices import SystemMatrices
 

@@ -16,9 +16,9 @@ import numpy as np
 from scipy import linalg
 
 from ltinet._util.floating_point import EPS, Array, Complex
+from ltinet._util.frequency_supremum import frequency_grid, frobenius_norms, mean_square, spectral_norm, spectral_norms
 from ltinet.reduction.modal_form import Modes
 from ltinet.reduction.separation import DistanceBound, SeparatedSystem, SubsystemForm, separate_stable
-from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square, spectral_norm, spectral_norms
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 from ltinet.systems.system_matrices import SystemMatrices
 

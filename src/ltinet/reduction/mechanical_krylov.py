@@ -26,6 +26,7 @@ from scipy import sparse
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import Array, Complex
+from ltinet._util.frequency_supremum import COARSE_SPACING, frequency_grid, mean_square, spectral_norms
 from ltinet.reduction.mechanical_modes import CoupledOscillators, Oscillators
 from ltinet.reduction.mechanical_pencil import MechanicalPencil
 from ltinet.reduction.projection import Projection, RayleighDamping, ReducedStates, project, residual_space
@@ -43,7 +44,6 @@ from ltinet.reduction.residual_bound import (
     projection_rounding,
     weighted_residuals,
 )
-from ltinet.reduction.supremum import COARSE_SPACING, frequency_grid, mean_square, spectral_norms
 from ltinet.systems.sparse_lu import factorize_superlu
 
 # Least ratio of two frequencies of one batch, and least relative distance from one of an earlier batch: solutions at

@@ -20,11 +20,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
-from ltinet.errors import InvalidSystemError
-from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest
-from ltinet.reduction.modal_form import sum_modes
-from ltinet.reduction.separation import DistanceBound
-from ltinet.reduction.supremum import (
+from ltinet._util.frequency_supremum import (
     COARSE_SPACING,
     PHASE_SPACING,
     frequency_grid,
@@ -32,6 +28,10 @@ from ltinet.reduction.supremum import (
     mean_square,
     spectral_norms,
 )
+from ltinet.errors import InvalidSystemError
+from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest
+from ltinet.reduction.modal_form import sum_modes
+from ltinet.reduction.separation import DistanceBound
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 
 _ROUND_UP = 1.0 + 16.0 * EPS  # covers the rounding of a few operations

@@ -16,6 +16,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array, summation_tolerance
+from ltinet._util.frequency_supremum import spectral_norm
 from ltinet.reduction.dissipative_pencil import (
     DefiniteMatrix,
     Pencil,
@@ -29,7 +30,6 @@ from ltinet.reduction.dissipative_pencil import (
 from ltinet.reduction.mechanical_modes import Oscillators, not_definite_error, peak_gains
 from ltinet.reduction.projection import RayleighDamping
 from ltinet.reduction.separation import UNBOUNDED, DistanceBound
-from ltinet.reduction.supremum import spectral_norm
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 
 _STIFFNESS_TRIES = (0.9, 0.5, 0.1)  # multiples of an estimate of λ_min(K, M) for which a proof is tried

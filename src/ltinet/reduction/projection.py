@@ -18,11 +18,11 @@ from scipy import sparse
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
+from ltinet._util.frequency_supremum import frequency_grid, frobenius_norms, mean_square
 from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
 from ltinet.blockdiag.schur import SchurForm, real_schur
 from ltinet.reduction.dissipative_pencil import Pencil, Sparse
 from ltinet.reduction.mechanical_modes import Oscillators
-from ltinet.reduction.supremum import frequency_grid, frobenius_norms, mean_square
 
 # States of the projected model at many frequencies.
 

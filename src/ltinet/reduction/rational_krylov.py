@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.floating_point import Array
+from ltinet._util.frequency_supremum import frequency_grid, spectral_norms
 from ltinet.reduction.balanced_truncation import (
     DenseReducer,
     ReductionOptions,
@@ -35,7 +36,6 @@ from ltinet.reduction.residual_bound import (
     weighted_residuals,
 )
 from ltinet.reduction.separation import DistanceBound, SeparatedSystem
-from ltinet.reduction.supremum import frequency_grid, spectral_norms
 from ltinet.systems.sparse_lu import factorize_superlu
 from ltinet.systems.system_matrices import SystemMatrices
 

@@ -14,9 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ltinet._util.floating_point import Array, Complex, summation_tolerance
-from ltinet.reduction.dissipative_pencil import DefiniteMatrix, Pencil
-from ltinet.reduction.projection import DampedStates, Projection, ReducedStates, ResidualSpace
-from ltinet.reduction.supremum import (
+from ltinet._util.frequency_supremum import (
     COARSE_SPACING,
     FrequencyGrid,
     frequency_grid,
@@ -26,6 +24,8 @@ from ltinet.reduction.supremum import (
     spectral_norm,
     spectral_norms,
 )
+from ltinet.reduction.dissipative_pencil import DefiniteMatrix, Pencil
+from ltinet.reduction.projection import DampedStates, Projection, ReducedStates, ResidualSpace
 
 _SOLVE_COLUMNS = 32  # columns that are solved for at a time; memory only
 # Frequencies ω₁ and values of ε that are tried, and corners for the H2 norm, around a corner that is known and without

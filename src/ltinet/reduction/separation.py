@@ -18,12 +18,12 @@ from scipy import linalg
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import EPS, Array, Complex, rounding_tolerance
+from ltinet._util.frequency_supremum import frequency_grid
 from ltinet.blockdiag.decoupling import decouple
 from ltinet.blockdiag.eigenmodes import Eigenmodes, QuasiTriangularMatrix, compute_eigenmodes
 from ltinet.blockdiag.schur import SchurForm, balance_matrix, balanced_schur
 from ltinet.network.block_system import decomposition_residual
 from ltinet.reduction.modal_form import Modes, modes_from_blocks
-from ltinet.reduction.supremum import frequency_grid
 from ltinet.systems.system_matrices import SystemMatrices
 
 _CHUNK = 1 << 20  # complex numbers held at a time, 16 MB

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ltinet.reduction.supremum import frequency_grid, mean_square, pole_phase
+from ltinet._util.frequency_supremum import frequency_grid, mean_square, pole_phase
 
 
 def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, float]:
