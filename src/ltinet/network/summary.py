@@ -22,14 +22,6 @@ class LayerFacts(TypedDict):
     n_connections: int
 
 
-class FormFacts(TypedDict, total=False):
-    """Data of the form of a network; empty without a form."""
-
-    condition: float
-    condition_raw: float
-    residual: float
-
-
 class NetworkFacts(TypedDict):
     """Data of a network and of its form if there is one; every value can be encoded as JSON."""
 
@@ -54,10 +46,7 @@ class NetworkFacts(TypedDict):
 
 def network_facts(network: Network, form: BlockDiagonalForm | None) -> NetworkFacts:
     """Return counts, weights, condition numbers of the form, and data of every layer."""
-    form_facts: FormFacts = {}
-    if form is not None:
-        form_facts = {"condition": form.condition, "condition_raw": form.condition_raw, "residual": form.residual}
-    return {
+    facts: NetworkFacts = {
         "kind": "network",
         "n_states": network.n_states,
         "n_inputs": network.n_inputs,
@@ -71,7 +60,6 @@ def network_facts(network: Network, form: BlockDiagonalForm | None) -> NetworkFa
         "n_weights_dense": network.n_weights_dense,
         "sparsity": network.sparsity,
         "weight_norm": network.weight_norm,
-        **form_facts,
         "layers": [
             {
                 "kind": layer.kind,
@@ -82,6 +70,9 @@ def network_facts(network: Network, form: BlockDiagonalForm | None) -> NetworkFa
             for layer in network.layers
         ],
     }
+    if form is not None:
+        facts |= {"condition": form.condition, "condition_raw": form.condition_raw, "residual": form.residual}
+    return facts
 
 
 # Text and HTML
