@@ -8,11 +8,11 @@ rounding; dead times are removed before unwrapping and added again.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from ltinet._util.floating_point import Array, Complex
 from ltinet.errors import PlottingError
@@ -171,7 +171,7 @@ def _validate_response(omega: ArrayLike, H: ArrayLike) -> tuple[Array, Complex]:
 
 # Bode plots with uncertainty.
 
-NORMAL_RADIUS = float(ndtri(0.995))  # standard deviations: 99 % of normal values lie within
+NORMAL_RADIUS = NormalDist().inv_cdf(0.995)  # standard deviations: 99 % of normal values lie within
 
 
 def draw_uncertain_bode(
