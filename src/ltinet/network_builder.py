@@ -31,7 +31,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 # Limit on cond(T) in the user's units: rounding errors of the outputs are about eps·cond(T)/10, here 1e-10.
 _MAX_RAW_CONDITION = 1e-9 / EPS
 _MAX_BACKWARD_ERROR = 1e-11  # relative backward error of a form that is preferred for its accuracy; empirical
-_DEFAULT_MAX_CONDITION = 1e4  # default of `construct`
+DEFAULT_MAX_CONDITION = 1e4  # default of `construct`
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def prepare_system(system: SystemMatrices) -> SimulationContext:
 
 def _default_parts(system: SystemMatrices) -> NetworkParts:
     with limit_blas_threads(system.n_states):
-        return construct_network(system, BlockChoice(_DEFAULT_MAX_CONDITION), balance=None).parts
+        return construct_network(system, BlockChoice(DEFAULT_MAX_CONDITION), balance=None).parts
 
 
 def require_single_system(system: Any, others: Sequence[Any]) -> Any:

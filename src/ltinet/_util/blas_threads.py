@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# Matrix orders for which one thread is faster. Empirical, on two cores: up to five times faster between these orders;
-# below them BLAS uses one thread by itself. From order 128 on an idle second core gains little, and a busy one slows both
-# down, at orders 200 and 270 by a factor of two.
+# Matrix orders for which one thread is faster; speed only. Empirical, on two cores: up to five times faster between these
+# orders; below them BLAS uses one thread by itself. From order 128 on an idle second core gains little, and a busy one
+# slows both down, at orders 200 and 270 by a factor of two.
 _MIN_LIMITED_ORDER, _MAX_LIMITED_ORDER = 64, 384
 # Multiplications of a run that takes seconds on one thread, where several threads are faster despite their start-up.
 _LONG_RUN_MULTIPLICATIONS = 2**33

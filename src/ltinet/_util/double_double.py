@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ltinet._util.floating_point import Array
 
-_ENTRYWISE_ORDER = 32  # states up to which single products take less time than slices (empirical)
+_ENTRYWISE_ORDER = 32  # states up to which single products take less time than slices; empirical, speed only
 _N_SLICES = 4  # of 23 bits for small matrices: what is left out is 2⁻⁹⁰ of the products
 _DOUBLE_BITS = 53
 

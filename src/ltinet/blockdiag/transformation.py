@@ -25,7 +25,6 @@ from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 MatrixStack: TypeAlias = NDArray[np.float64]
 """A stack of matrices, one for each pair."""
 
-_ROWS_PER_CHUNK = 256  # keeps temporary copies in the cache
 # Rounding error of a sum of two products, relative to their magnitudes: each product is rounded, as are the cosine and
 # the sine in it.
 _CANCELLATION = 4.0 * EPS
@@ -41,15 +40,12 @@ class PlaneRotations:
 
     def rotate_columns(self, matrix: Matrix) -> Matrix:
         """Replace the columns [p, q] of each pair by [p, q] · rotation; entries that cancel to rounding become zero."""
-        rotated = np.array(matrix)
-        for start in range(0, len(matrix), _ROWS_PER_CHUNK):
-            rows = slice(start, start + _ROWS_PER_CHUNK)
-            p, q = matrix[rows, self.at[:, 0]], matrix[rows, self.at[:, 1]]
-            for side in (0, 1):
-                from_p, from_q = p * self.planes[:, 0, side], q * self.planes[:, 1, side]
-                total = from_p + from_q
-                total[np.abs(total) <= _CANCELLATION * (np.abs(from_p) + np.abs(from_q))] = 0.0
-                rotated[rows, self.at[:, side]] = total
+        rotated, p, q = np.array(matrix), matrix[:, self.at[:, 0]], matrix[:, self.at[:, 1]]
+        for side in (0, 1):
+            from_p, from_q = p * self.planes[:, 0, side], q * self.planes[:, 1, side]
+            total = from_p + from_q
+            total[np.abs(total) <= _CANCELLATION * (np.abs(from_p) + np.abs(from_q))] = 0.0
+            rotated[:, self.at[:, side]] = total
         return rotated
 
     def rotate_rows(self, matrix: Matrix) -> Matrix:
@@ -216,10 +212,6 @@ class ImplicitTransformation:
         """Return the transformation with the planes of some pairs rotated; only once."""
         return replace(self, rotations=rotations)
 
-    def prepared_for(self, _: int) -> "ImplicitTransformation":
-        """Return the transformation itself: there is no cheaper way to multiply."""
-        return self
-
     @property
     def magnitudes(self) -> "TransformMagnitudes":
         """Magnitudes of the terms that entries of T⁻¹B and C T are sums of."""
@@ -298,10 +290,6 @@ class DenseTransformation:
         """Return the transformation with the planes of some pairs rotated."""
         return DenseTransformation(rotations.rotate_columns(self.T), rotations.rotate_rows(self.T_inv))
 
-    def prepared_for(self, _: int) -> "DenseTransformation":
-        """Return the transformation itself: there is no cheaper way to multiply."""
-        return self
-
     @property
     def magnitudes(self) -> "DenseTransformation":
         """Absolute values: eps times `magnitudes.to_blocks(|B|)` bounds the rounding errors of `to_blocks(B)`."""
@@ -360,10 +348,6 @@ class FactoredTransformation:
         if self.rotations is not None:
             return DenseTransformation(self.T, self.T_inv).rotated(rotations)
         return replace(self, rotations=rotations)
-
-    def prepared_for(self, n_vectors: int) -> "Transformation":
-        """Return the cheaper form for two products with so many vectors: from the order of T on, T and T⁻¹ as arrays."""
-        return self if n_vectors < len(self.Z) else DenseTransformation(self.T, self.T_inv)
 
     @property
     def magnitudes(self) -> "Transformation":

@@ -36,19 +36,19 @@ from ltinet.construction import construct
 from ltinet.constructors import pid, tf, zpk
 from ltinet.errors import FileFormatError, InvalidSystemError, PartitionError
 from ltinet.interconnection.interconnect import interconnect, summing_junction
+from ltinet.network_builder import DEFAULT_MAX_CONDITION
 from ltinet.state_space import StateSpace
 
 _SECTIONS = ("systems", "connections", "inputs", "outputs")
 _MAX_SIZE = 1 << 20  # bytes of a TOML file; thousands of connections fit
-_DEFAULT_CONDITION = 1e4  # of T, as in `ltinet.construct`
 
 
 def connect(
     file: Annotated[str, typer.Argument(metavar="LOOP", help="TOML file of systems and connections.")],
     output: Annotated[str, option("NET", "Network file to write, or -.", "--output", "-o")],
     max_condition: Annotated[
-        float, option("X", "Limit on cond(T), at least 1.", default=f"{_DEFAULT_CONDITION:g}")
-    ] = _DEFAULT_CONDITION,
+        float, option("X", "Limit on cond(T), at least 1.", default=f"{DEFAULT_MAX_CONDITION:g}")
+    ] = DEFAULT_MAX_CONDITION,
 ) -> None:
     """Connect systems by the names of their signals, and construct the network of the whole.
 

@@ -9,8 +9,7 @@ from ltinet.cli.options import option, parse_names
 from ltinet.cli.sources import MatrixNames, SourceName, check_network_target, read_system
 from ltinet.construction import construct as construct_network
 from ltinet.errors import PartitionError
-
-_DEFAULT_CONDITION = 1e4  # of T, as in `ltinet.construct`
+from ltinet.network_builder import DEFAULT_MAX_CONDITION
 
 
 def construct(
@@ -21,7 +20,7 @@ def construct(
         option(
             "X",
             "Limit on cond(T), at least 1: the sparsest network found within it.",
-            default=f"{_DEFAULT_CONDITION:g}",
+            default=f"{DEFAULT_MAX_CONDITION:g}",
         ),
     ] = None,
     layers: Annotated[int | None, option("N", "Number of layers, instead of a limit on cond(T).")] = None,
@@ -39,11 +38,10 @@ def construct(
     check_network_target(output, {"the system": file})
     system = read_system(file, matrix)
     system = system.with_names(inputs=parse_names(inputs), outputs=parse_names(outputs))
-    if max_condition is None:
-        max_condition = _DEFAULT_CONDITION
+    limit = DEFAULT_MAX_CONDITION if max_condition is None else max_condition
     try:
         with show_status(f"constructing the network of {system.n_states} states"):
-            net = construct_network(system, max_condition=max_condition, n_layers=layers)
+            net = construct_network(system, max_condition=limit, n_layers=layers)
     except PartitionError as error:
         message = str(error).replace("max_condition", "--max-condition").replace("n_layers", "--layers")
         raise PartitionError(message) from None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 import numpy as np
 import typer
 
-from ltinet._util.floating_point import EPS, Array
+from ltinet._util.floating_point import Array
 from ltinet._util.progress import track_progress
 from ltinet._util.text import format_count
 from ltinet.cli import io
@@ -36,7 +36,7 @@ from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.export.sample_files import ROWS_PER_CHUNK, WRITERS, csv_line, csv_rows
 from ltinet.signals.conversion import match_columns
 from ltinet.signals.sampled import Hold, SampledSignal
-from ltinet.signals.times import uniform_step
+from ltinet.signals.times import grid_tolerance, uniform_step
 from ltinet.simulation.api import resolve_hold
 from ltinet.simulation.engines import ENGINES
 from ltinet.simulation.options import DEGREES
@@ -46,9 +46,6 @@ from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import TableChunk, TableReader
 from ltinet.tables.source import BLOCK_BYTES
 
-# Deviation of times from an even grid, as for a whole table: rounding errors, at most a small part of the step.
-_TIME_ROUNDING = 8.0  # units of eps |t|
-_MAX_DEVIATION = 1e-6  # of the time step
 _EXTRA_ROWS = 2  # rows kept beyond those needed: rounding may move a delayed row past the next one
 
 
@@ -139,8 +136,7 @@ class _StreamRun:
         """Return whether times continue the even grid of earlier rows, up to rounding."""
         begin, step, n_rows = self._grid
         expected = begin + step * np.arange(n_rows, n_rows + len(t), dtype=np.float64)
-        bound = min(_TIME_ROUNDING * EPS * max(abs(begin), abs(float(t[-1]))), _MAX_DEVIATION * step)
-        if np.abs(t - expected).max() <= bound:
+        if np.abs(t - expected).max() <= grid_tolerance(begin, float(t[-1]), step):
             self._grid = (begin, step, n_rows + len(t))
             return True
         return False

@@ -11,7 +11,7 @@ empirical factor (`simulation.step_errors`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -93,6 +93,32 @@ class UnknownBound:
 
 
 @dataclass(frozen=True, eq=False)
+class ReductionError:
+    """Bound ‖G − G_r‖ ‖u‖ of the error of a reduction, from the energy of every input of a batch over time."""
+
+    norm: float
+    """‖G − G_r‖ in the H2 norm, in discrete time in the H∞ norm; infinite if it is unknown."""
+    t: Array
+    energy: Array
+    """∫ |u|², in discrete time Σ |u|², from the first time to each of t, `(..., K)`."""
+    n_outputs: int
+
+    def at(self, t: Array) -> Array:
+        """Return the bound at any times, `(..., len(t), p)`, with the energy up to the next of the known times."""
+        index = np.clip(np.searchsorted(self.t, t, side="left"), 0, len(self.t) - 1)
+        return self._bound(self.energy[..., index])
+
+    def overall(self) -> Array:
+        """Return the bound over all times, `(..., p)`."""
+        return self._bound(self.energy[..., -1])
+
+    def _bound(self, energy: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            bound = np.where(energy > 0.0, self.norm * np.sqrt(energy), 0.0)
+        return np.repeat(bound[..., None], self.n_outputs, axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """A priori bounds on the error of every output for |u| ≤ 1 and x(0) = 0 up to a horizon.
 
@@ -149,21 +175,3 @@ class Certificate:
                 f"  size of outputs    ≤ {largest(self.gain)}",
             ]
         )
-
-
-def combine_certificates(linear: Certificate, held: Certificate) -> Certificate:
-    """Return a certificate for inputs of both kinds: the larger error bounds, and the smaller bounds on outputs."""
-    return replace(
-        linear,
-        rounding=np.maximum(linear.rounding, held.rounding),
-        decomposition=np.maximum(linear.decomposition, held.decomposition),
-        gain=np.minimum(linear.gain, held.gain),
-    )
-
-
-def add_reduction_error(certificate: Certificate, reduction_error: float | None, n_inputs: int) -> Certificate:
-    """Return the certificate with the error of a model reduction: |u| ≤ 1 has at most the energy m·horizon."""
-    if reduction_error is None:
-        return certificate
-    reduction = np.full(len(certificate.rounding), reduction_error * np.sqrt(n_inputs * certificate.horizon))
-    return replace(certificate, reduction=reduction)

@@ -28,11 +28,16 @@ from ltinet._util.floating_point import EPS, MAX_FLOAT, Array, balancing_units
 from ltinet._util.phi_functions import phi1
 
 _TAYLOR_TERMS = 18  # 1/19! < eps/16: the Taylor series of a matrix of norm one
-_MAX_HALVINGS = 64  # of a step: a longer one shows its slowest states only
-_MAX_WINDOWS = 20  # widths of windows in which steps are counted, each half of the one before
-KERNEL_SAMPLES = 8  # lags in each cell at which C e^{Fs} is evaluated
-_CONFIDENCE_FACTOR = 3.0  # on the root of the sum of squared bounds: five standard deviations of the sum
-_SMALLEST_SQUARE = 1e-280  # below it squares lose their digits, and no probabilistic estimate is given
+_MAX_HALVINGS = 64  # of a step: what e^{Fs} does within 2⁻⁶⁴ of a length is below its rounding
+_MAX_WINDOWS = 20  # widths of windows in which steps are counted, each half of the one before; a bound with any number
+# Lags in each cell at which C e^{Fs} is evaluated. Empirical: the responses of 200 random blocks exceed what is estimated
+# between lags by at most 10 % with 8 lags, 15 % with 4, and a factor of 7 with 1; in 95 % of the blocks by 2.6, 4 and
+# 22 % (tests/unit/error_bounds/test_responses_between_lags.py).
+KERNEL_SAMPLES = 8
+_CONFIDENCE_FACTOR = (
+    3.0  # assumption, see above: on the root of the sum of squared bounds, 3√3 = 5.2 standard deviations
+)
+_SMALLEST_SQUARE = 1e-280  # squares below lose digits to underflow (2⁻¹⁰²²/eps = 1e-292): no estimate is given then
 
 
 # Exponentials of a coupled block

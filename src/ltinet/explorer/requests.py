@@ -17,7 +17,7 @@ from ltinet.errors import LtinetError
 from ltinet.explorer.files import file_bytes, read_upload
 from ltinet.explorer.page import render_shared_page
 from ltinet.explorer.state import ViewState, parse_state
-from ltinet.explorer.subject import CHIRP, EXAMPLES, N_TIMES, ExcitationRun, find_upload
+from ltinet.explorer.subject import CHIRP, EXAMPLES, N_TIMES, REDUCTION_TOLERANCE, ExcitationRun, find_upload
 from ltinet.explorer.view_service import ViewService
 from ltinet.explorer.views import JSONObject, encode_json
 from ltinet.tables.table import Table
@@ -66,7 +66,7 @@ def generate_script(service: ViewService, state: ViewState) -> str:
     reduction: list[str] = []
     error_of_reduction: list[str] = []  # which bounds include
     if subject.reduction is not None:
-        goal = f"order={state.order}" if state.order is not None else "tolerance=1e-06"
+        goal = f"order={state.order}" if state.order is not None else f"tolerance={REDUCTION_TOLERANCE!r}"
         reduction = [f"reduced = ltinet.reduce(system, {goal})", "system = reduced.system"]
         error_of_reduction = ["net = dataclasses.replace(net, reduction_error=reduced.h2_bound())"]
     elif subject.reduction_error is not None:

@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 
 from ltinet._util.text import sanitize
 from ltinet.errors import LtinetError
+from ltinet.network_builder import DEFAULT_MAX_CONDITION
 
-DEFAULT_BUDGET = 1e4  # that of `construct`
 INPUT_KINDS = ("step", "impulse", "chirp")  # besides a table, "file:…"
 _HASH = r"[0-9a-f]{64}"
 _SYSTEM = re.compile(rf"example:[a-z_]{{1,40}}|file:{_HASH}", re.ASCII)
@@ -36,7 +36,7 @@ class ViewState:
 
     system: str = "example:triangular"
     """A built-in system, or a file by its hash."""
-    k: float = DEFAULT_BUDGET
+    k: float = DEFAULT_MAX_CONDITION
     """Limit on cond(T)."""
     order: int | None = None
     """Order of a reduction; None for the full system."""

@@ -157,7 +157,7 @@ class WorkerManager:
             worker.listener.join()
 
     def _worker_of(self, key: tuple[str, int]) -> _WorkerHandle:
-        """Return the worker of a key, which is started on first use."""
+        """Return the worker of a key; start it where it does not run yet."""
         if key in self._workers:
             return self._workers[key]
         ours, theirs = multiprocessing.Pipe()

@@ -22,8 +22,9 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.error_bounds.double_double_exponentials import double_double_matrix_exponentials
 from ltinet.export.step_model import BlockStep, StepModel
 
-_MAX_SCALAR_EXPONENT = 700.0  # e^700 is finite in double precision
-_NEGLIGIBLE_STATE = 1e-100  # ρ below which quotients δ ρ / ρ may overflow
+# ρ below which log(ρ + δ ρ) is computed as it stands: ρ (1 + δ ρ / ρ) may overflow there. Both are equal, so that any limit
+# between 1e-290, where quotients begin to overflow, and 1e-16, where the sum begins to lose digits, gives equal bounds.
+_NEGLIGIBLE_STATE = 1e-100
 
 
 class StateErrors(NamedTuple):
@@ -48,7 +49,7 @@ def scalar_errors(
     exponents: Array, rounding: ScalarRounding, *, driven: Array, start: Array, n_steps: float
 ) -> StateErrors:
     """Return the errors of scalars after n steps (∞ allowed) from Re λh, g = `driven`, |z₀| = `start`."""
-    decay = np.exp(np.minimum(exponents, _MAX_SCALAR_EXPONENT))
+    decay = np.exp(exponents)  # finite, as the tables of P are
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         faded = decay < _NEGLIGIBLE_STATE
         disturbed = exponents + np.log1p(rounding.of_state / np.where(faded, 1.0, decay))
@@ -69,8 +70,8 @@ def scalar_errors(
 def _largest_power(exponents: Array, n_steps: float) -> NDArray[np.float64]:
     """Return the largest of ρ⁰ … ρⁿ."""
     growing = np.where(exponents > 0.0, exponents, 0.0)
-    with np.errstate(invalid="ignore"):
-        return np.where(growing > 0.0, np.exp(np.minimum(growing * n_steps, _MAX_SCALAR_EXPONENT + 10.0)), 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(growing > 0.0, np.exp(growing * n_steps), 1.0)
 
 
 def _sum_of_powers(exponents: Array, n_steps: float) -> NDArray[np.float64]:
@@ -87,10 +88,10 @@ def _scale_sums(amount: Array, sums: Array) -> Array:
 
 
 _MAX_COMPARED_COLUMNS = 200  # states and inputs, up to which tables are compared with double-double exponentials
-_MAX_EXPONENT = 709.0  # e^709 is finite in double precision
-_BOUND_MARGIN = 1.001  # factor for rounding errors of the bounds themselves
-_MAX_EIGENVECTOR_CONDITION = 1e10  # cond(V) up to which V⁻¹ is accurate enough for `_BOUND_MARGIN`
-_MAX_DOUBLINGS = 60  # 2⁶⁰ steps stand for infinitely many
+# Factor for rounding errors of the bounds themselves: sums of n terms err by n eps, and V⁻¹ by n eps cond(V), which is
+# tested against the margin. Larger margins make all bounds larger by as much.
+_BOUND_MARGIN = 1.001
+_MAX_DOUBLINGS = 60  # 2⁶⁰ steps, 30 million years at 1 kHz, stand for infinitely many
 
 
 def dense_errors(
@@ -145,8 +146,8 @@ def _smallest_errors(recurrence: _Recurrence, n_steps: float) -> tuple[Array, Ar
 
 def _growth_factor(rate: float, n_steps: float) -> float:
     """Return ρⁿ for ρ ≥ 1."""
-    exponent = n_steps * math.log(rate) if rate > 1.0 else 0.0
-    return math.exp(exponent) if exponent < _MAX_EXPONENT else math.inf
+    with np.errstate(over="ignore"):
+        return float(np.exp(n_steps * math.log(rate))) if rate > 1.0 else 1.0
 
 
 def _feedback_bound(feedback: Array, added: Array) -> Array:
@@ -164,7 +165,7 @@ def _feedback_bound(feedback: Array, added: Array) -> Array:
 def _modal_recurrence(recurrence: _Recurrence) -> tuple[_Recurrence, Array] | None:
     """Return the recurrence of m = V⁻¹ z with the eigenvectors of P and |V|, or None if V is ill-conditioned."""
     _, V = np.linalg.eig(recurrence.P)
-    if not len(V) or not np.linalg.cond(V) < _MAX_EIGENVECTOR_CONDITION:
+    if not len(V) or not len(V) * EPS * np.linalg.cond(V) < _BOUND_MARGIN - 1.0:
         return None
     inverse = np.linalg.inv(V)
     forward, back = np.abs(inverse), _BOUND_MARGIN * np.abs(V)
@@ -208,7 +209,9 @@ def _sum_of_power_moduli(P: NDArray[Any], n_steps: float) -> Array:
     return sums
 
 
-_TABLE_ERROR = 8.0 * EPS  # relative error of exponentials and φ-functions in double precision
+# Relative error of exponentials and φ-functions in double precision, and of a product of two of them. Empirical: each is
+# at most 2.2 eps (tests/unit/export/test_table_errors.py); rounding into Γ and C adds one eps to each.
+TABLE_ERROR = 8.0 * EPS
 _SQRT2 = float(np.sqrt(2.0))
 
 
@@ -279,7 +282,7 @@ def _scalar_states(model: StepModel, arithmetic: _Arithmetic, peaks: Array, n_st
     slow[len(slow) - model.slow_reals :] = model.slow_reals > 0
     turning = np.where(np.arange(len(slow)) < pairs, _SQRT2, 1.0)
     # The table of a difference equation is the model itself; P − 1 is a difference that is rounded once.
-    table_error = EPS if model.is_discrete else _TABLE_ERROR
+    table_error = EPS if model.is_discrete else TABLE_ERROR
     products = arithmetic.gamma(arithmetic.terms + 3) * turning + arithmetic.table + table_error
     moved = np.where(slow, np.abs(model.P_minus_1), np.abs(model.P))
     # The remainder of compensated summation takes no part in products, and is rounded when it is added.

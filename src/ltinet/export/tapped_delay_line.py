@@ -25,14 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.floating_point import EPS, Array
-from ltinet.export.rounding import RoundingBound, rounding_bound
+from ltinet.export.rounding import TABLE_ERROR, RoundingBound, rounding_bound
 from ltinet.export.step_model import ExportSettings, StepModel, require_representable
 from ltinet.simulation.delayed_stepper import delays_in_samples, input_map, state_map
 from ltinet.systems.signal_settings import SignalSettings
-
-# Relative errors in units of eps of products whose factors have errors of a few eps each:
-_TAP_ERROR = 24.0  # a propagator, an input matrix and a fraction of the step
-_ROW_ERROR = 8.0  # C and a propagator
 
 
 class Tap(NamedTuple):
@@ -122,12 +118,13 @@ def build_tapped_model(model: StepModel, settings: ExportSettings) -> TappedMode
         inside, weights = state_map(engine, model.dt, rest, stop=share, linear=linear), engine.output_weights[rows]
         C[rows] = (weights @ inside[:, :n])[:, positions]
         # The rounding error of the product C e^{Fh} is proportional to |C| |e^{Fh}|.
-        row_error[rows] = _ROW_ERROR * EPS * largest_block * (np.abs(weights) @ np.abs(inside[:, :n]))[:, positions]
+        row_error[rows] = TABLE_ERROR * largest_block * (np.abs(weights) @ np.abs(inside[:, :n]))[:, positions]
         L[rows, : 4 * m] = weights @ inside[:, n:] + model.D[rows] @ input_map(rest, share, linear=linear).T
     feeds_through = (D[:, 4 * m :] != 0.0).any(axis=0).tolist()
     taps, columns = _taps(input_delay.whole, rest, linear=linear, feeds_through=feeds_through)
+    # Columns are products of a propagator, an input matrix and a fraction of the step.
     sensitivity = _max_end_sensitivity(model) if rest.any() else 0.0
-    errors = np.where(rest > 0.0, EPS * (_TAP_ERROR + sensitivity), 0.0)
+    errors = np.where(rest > 0.0, 3.0 * TABLE_ERROR + EPS * sensitivity, 0.0)
     step = replace(
         model, hold="zero", tapped=True, B=np.zeros((n, len(taps))), Gamma0=Gamma[:, columns],
         Gamma1=np.zeros((n, len(taps))), C=C, D=D[:, columns],

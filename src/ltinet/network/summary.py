@@ -22,20 +22,6 @@ class LayerFacts(TypedDict):
     n_connections: int
 
 
-class FormFacts(TypedDict, total=False):
-    """Data of the form of a network; empty without a form."""
-
-    condition: float
-    condition_raw: float
-    residual: float
-
-
-class TimeFacts(TypedDict, total=False):
-    """Time step of a network in discrete time; empty in continuous time."""
-
-    dt: float
-
-
 class NetworkFacts(TypedDict):
     """Data of a network and of its form if there is one; every value can be encoded as JSON."""
 
@@ -61,13 +47,8 @@ class NetworkFacts(TypedDict):
 
 def network_facts(network: Network, form: BlockDiagonalForm | None, dt: float | None = None) -> NetworkFacts:
     """Return the time step if there is one, counts, weights, condition numbers of the form, and data of every layer."""
-    form_facts: FormFacts = {}
-    if form is not None:
-        form_facts = {"condition": form.condition, "condition_raw": form.condition_raw, "residual": form.residual}
-    in_time: TimeFacts = {} if dt is None else {"dt": dt}
-    return {
+    facts: NetworkFacts = {
         "kind": "network",
-        **in_time,
         "n_states": network.n_states,
         "n_inputs": network.n_inputs,
         "n_outputs": network.n_outputs,
@@ -80,7 +61,6 @@ def network_facts(network: Network, form: BlockDiagonalForm | None, dt: float | 
         "n_weights_dense": network.n_weights_dense,
         "sparsity": network.sparsity,
         "weight_norm": network.weight_norm,
-        **form_facts,
         "layers": [
             {
                 "kind": layer.kind,
@@ -91,6 +71,11 @@ def network_facts(network: Network, form: BlockDiagonalForm | None, dt: float | 
             for layer in network.layers
         ],
     }
+    if dt is not None:
+        facts |= {"dt": dt}
+    if form is not None:
+        facts |= {"condition": form.condition, "condition_raw": form.condition_raw, "residual": form.residual}
+    return facts
 
 
 # Text and HTML

@@ -23,7 +23,9 @@ from ltinet.nn.training_data import TrainingRecord
 Residuals = Callable[[list[TrainingRecord]], Tensor]
 # L-BFGS ends below this gradient and step, in units of the outputs: rounding then hides any further decrease.
 _GRADIENT_TOLERANCE = 1e-14
-_MIN_DAMPING, _MAX_DAMPING = 1e-12, 1e12
+# Damping μ of Levenberg–Marquardt: at the start, and limits, beyond which μ or 1 is lost in the sum of both. It decides
+# the number of steps; a step is taken only where it lowers the error.
+_INITIAL_DAMPING, _MIN_DAMPING, _MAX_DAMPING = 1e-3, 1e-12, 1e12
 _MIN_BATCHED_COLUMNS = 16  # parameters from which columns of J are computed together; setting up vmap takes seconds
 _MAX_BATCHED_ENTRIES = 4_000_000  # residuals times columns
 _MAX_DAMPING_TRIES = 8  # with ten times the damping each
@@ -134,7 +136,7 @@ class LevenbergMarquardtOptimizer:
     def __init__(self, model: nn.Module, parameters: dict[str, nn.Parameter], residuals: Residuals) -> None:
         self._parameters, self._residuals = parameters, residuals
         self._model, self._module = model, _ResidualModule(model, residuals)
-        self._damping = 1e-3
+        self._damping = _INITIAL_DAMPING
         self._batches = sum(values.numel() for values in parameters.values()) >= _MIN_BATCHED_COLUMNS
 
     def step(self, records: list[TrainingRecord]) -> float:

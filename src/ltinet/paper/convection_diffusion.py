@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 import ltinet
+from ltinet._util.floating_point import rounding_tolerance
 from ltinet._util.progress import ProgressCallback
 from ltinet.paper.common_results import (
     LSIM_AGREEMENT,
@@ -55,7 +56,7 @@ def compute(effort: SolverEffort, *, progress: ProgressCallback) -> ConvectionDi
     form = net.form
     assert form is not None  # noqa: S101 - `construct` always gives one
     values = np.concatenate(form.eigenvalues)
-    rounding = 10 * len(values) * np.finfo(np.float64).eps * np.linalg.norm(system.A, 2)
+    rounding = rounding_tolerance(len(values), float(np.linalg.norm(system.A, 2)))
     n_zeros = int(np.count_nonzero(np.abs(values) <= rounding))
 
     u = heat_pulse()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ltinet
+from ltinet._util.floating_point import EPS, rounding_tolerance
 from ltinet._util.progress import ProgressCallback
 from ltinet.paper.common_results import (
     accuracy_numbers,
@@ -70,8 +71,8 @@ def compute(effort: SolverEffort, *, progress: ProgressCallback) -> Diffusion:
 
 
 def count_distinct(values: NDArray[np.float64]) -> int:
-    """Count the values that differ by more than rounding: 10 n eps times the largest of them."""
-    rounding = 10 * len(values) * np.finfo(np.float64).eps * np.max(np.abs(values))
+    """Count the values that differ by more than the rounding errors of a decomposition."""
+    rounding = rounding_tolerance(len(values), float(np.max(np.abs(values))))
     return 1 + int(np.count_nonzero(np.diff(np.sort(values)) > rounding))
 
 
@@ -108,7 +109,7 @@ def report_section(result: Diffusion) -> ReportSection:
 
 def _architecture_numbers(result: Diffusion) -> tuple[ComparedNumber, ...]:
     net, values = result.net, result.eigenvalues
-    rounding = 10 * len(values) * float(np.finfo(np.float64).eps) * 25.6  # of an eigenvalue of a symmetric matrix
+    rounding = rounding_tolerance(len(values), 25.6)  # of an eigenvalue of a symmetric matrix
     number, count = partial(compare, EXAMPLE_NAME), partial(compare_exactly, EXAMPLE_NAME)
     return (
         count("states", "states", net.n_states, paper=400),
@@ -122,7 +123,7 @@ def _architecture_numbers(result: Diffusion) -> tuple[ComparedNumber, ...]:
         count("first_order_neurons", "first-order neurons", net.n_first_order, paper=400),
         count("connections", "connections between neurons", net.n_connections, paper=0),
         number("condition", "condition number of T", result.condition, paper="unitary",
-               low=1.0, high=1.0 + net.n_states * float(np.finfo(np.float64).eps)),
+               low=1.0, high=1.0 + net.n_states * EPS),
     )  # fmt: skip
 
 

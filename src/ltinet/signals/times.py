@@ -204,8 +204,13 @@ def uniform_step(t: Times) -> float | None:
     if step <= 0.0:
         return None
     deviation = _grid_deviation(t, step)
-    bound = min(GRID_ROUNDING * EPS * max(abs(float(t[0])), abs(float(t[-1]))), GRID_TOLERANCE * step)
+    bound = grid_tolerance(float(t[0]), float(t[-1]), step)
     return step if deviation.max() <= bound and deviation.min() >= -bound else None
+
+
+def grid_tolerance(first: float, last: float, step: float) -> float:
+    """Return the deviation from an even grid up to which times between two of them count as even."""
+    return min(GRID_ROUNDING * EPS * max(abs(first), abs(last)), GRID_TOLERANCE * step)
 
 
 def _grid_deviation(t: Times, step: float) -> NDArray[np.float64]:

@@ -10,13 +10,14 @@ with the H2 norm of the reduction error and the norm of u in L2(0, t).
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet._util.floating_point import Array
+from ltinet.error_bounds.output_bounds import ReductionError
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.conversion import suggest_swapped_arguments
@@ -127,32 +128,6 @@ def resolve_hold(hold: Hold | None, settings: SignalSettings, dt: float | None =
         refuse_linear_hold(hold, dt)
         return "zero"
     return validate_hold(hold if hold is not None else settings.hold or "linear")
-
-
-@dataclass(frozen=True, eq=False)
-class ReductionError:
-    """Bound ‖G − G_r‖ ‖u‖ of the error of a reduction, from the energy of every input of a batch over time."""
-
-    norm: float
-    """‖G − G_r‖ in the H2 norm, in discrete time in the H∞ norm; infinite if it is unknown."""
-    t: Array
-    energy: Array
-    """∫ |u|², in discrete time Σ |u|², from the first time to each of t, `(..., K)`."""
-    n_outputs: int
-
-    def at(self, t: Array) -> Array:
-        """Return the bound at any times, `(..., len(t), p)`, with the energy up to the next of the known times."""
-        index = np.clip(np.searchsorted(self.t, t, side="left"), 0, len(self.t) - 1)
-        return self._bound(self.energy[..., index])
-
-    def overall(self) -> Array:
-        """Return the bound over all times, `(..., p)`."""
-        return self._bound(self.energy[..., -1])
-
-    def _bound(self, energy: Array) -> Array:
-        with np.errstate(invalid="ignore"):
-            bound = np.where(energy > 0.0, self.norm * np.sqrt(energy), 0.0)
-        return np.repeat(bound[..., None], self.n_outputs, axis=-1)
 
 
 def bound_reduction_error(norm: float, signal: Signal, t: Array, *, n_outputs: int) -> ReductionError:

@@ -7,8 +7,14 @@ original coordinates T is a diagonal matrix of powers of two that balances A (no
 
 `origin` is the system (A, B, C, D, E) that a network stands for: the one given to `construct`, also if that was
 reduced from a larger one before. Networks that were trained, truncated, built from parameters or loaded without a
-system have none; they stand for themselves and run in block coordinates. Modal form, grids, output weights and the
-arrays of error bounds are prepared on first use and shared by all runs.
+system have none; they stand for themselves and run in block coordinates.
+
+A `SimulationContext` is all that runs of one network share. It is made from three values that never change: the parts
+of the network (or a function that constructs them on first use), the system `origin` and the error of its reduction.
+Delays, operating point and hold are no part of it, so that networks that differ in these share one context. Everything
+else follows from the three values and is kept for speed only: cached properties of this module, computed on first use;
+`grids`, a cache by step length; and the last time axis, which `time_axis` compares with the next. No other module
+writes to a context, and no result depends on what is cached.
 """
 
 import math
@@ -38,10 +44,10 @@ from ltinet.systems.system_matrices import SystemMatrices
 
 # Largest error of an output, relative to its size, up to which times beside their grid are treated as even.
 _SHIFT_TOLERANCE = 1e-10
-# Empirical factor for cancellation between the first inputs of a growing state.
+# Cancellation between the first inputs of a growing state. Empirical safety factor: with a tenth of it
+# tests/unit/simulation/test_shifted.py holds as well.
 _FIRST_INPUT_AMPLIFICATION = 8.0
-# |λ|h beyond which a state has decayed after one step: e⁻⁴⁰ is below a rounding error.
-_DECAYED_EXPONENT = 40.0
+_DECAYED_EXPONENT = 40.0  # |λ|h beyond which a state has decayed after one step: e⁻⁴⁰ = 4e-18 is below a rounding error
 
 
 class Realization:

@@ -4,11 +4,13 @@ The bound of a run takes the sizes of its inputs and states in every cell of tim
 that the bound is infinite, it is repeated with shorter cells. A certificate bounds the error for all inputs with |u| ≤
 1 and x(0) = 0 over a horizon and a number of steps.
 
-Parts "rounding" and "input" are estimates: see `rounding_model`; a function of time may be farther from its lines than
-at the places where they were compared by `_INPUT_ERROR_MARGIN`, an empirical factor.
+Proven: that sizes are those of all samples of a cell, and the offsets of samples from an even grid. Assumed and
+empirical: what `rounding_model` says of its parts, and for functions of time `_INPUT_ERROR_MARGIN`, by which a function
+may be farther from its lines than at the places where they were compared.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from ltinet._util.double_double import two_product, two_sum
 from ltinet._util.floating_point import Array
 from ltinet.error_bounds.gains import layer_error_constant, theorem2_constant
-from ltinet.error_bounds.output_bounds import Certificate, OutputErrorBound, add_reduction_error, combine_certificates
+from ltinet.error_bounds.output_bounds import Certificate, OutputErrorBound
 from ltinet.error_bounds.propagation import LocalErrors, measure_step_density
 from ltinet.error_bounds.step_rounding import DenseSteps
 from ltinet.errors import SimulationError
@@ -32,6 +34,7 @@ from ltinet.simulation.time_cells import (
     DEFAULT_CELLS,
     IGNORE_OVERFLOW,
     MAX_CELLS,
+    SLOW,
     cell_length,
     divide_into_cells,
     has_held_samples,
@@ -44,9 +47,12 @@ from ltinet.simulation.time_cells import (
     window_sums,
 )
 
-_SLOW_STEP = 0.5  # |λ|h up to which derivatives of outputs between samples are near those at samples
-_DERIVATIVE_CHANGE = 0.57  # of |λ|h: relative change from the nearer sample on, (e^{¼} − 1)/½ for |λ|h = ½
-_INPUT_ERROR_MARGIN = 2.0  # empirical: ratio of the distance of a function from its lines to the distance measured
+# Of |λ|h: relative change of a derivative from the nearer sample, at most half a step away, (e^{|λ|h/2} − 1)/|λ|h, which
+# is largest for |λ|h = SLOW.
+_DERIVATIVE_CHANGE = math.expm1(0.5 * SLOW) / SLOW
+# Ratio of the distance of a function from its lines to the distance measured. Empirical safety factor: with a tenth of it
+# tests/trust/test_inputs.py holds as well.
+_INPUT_ERROR_MARGIN = 2.0
 
 
 # Bound of a run
@@ -156,7 +162,7 @@ def _output_derivatives(run: ExactRun, model: RoundingModel, piece: slice, z: Ar
     rates = free_derivative(arrays.system, z) + u @ arrays.G.T
     # Slow modes count at the samples, with their signs, and by their change between these; all others by size.
     change = arrays.speeds * run.samples.longest_step
-    is_slow = change < _SLOW_STEP
+    is_slow = change < SLOW
     sizes = arrays.modes(np.abs(rates))
     for modes, steps in model.steps[1:]:
         if isinstance(steps, DenseSteps) and not is_slow[modes].any():
@@ -205,7 +211,7 @@ def _input_errors(model: RoundingModel, error: float) -> Array:
 
 
 def network_certificate(context: SimulationContext, *, horizon: float, n_steps: float) -> Certificate:
-    """Return the certificate for straight lines and held inputs.
+    """Return the certificate for straight lines and held inputs: the larger errors, and the smaller bound on outputs.
 
     Raises
     ------
@@ -216,7 +222,17 @@ def network_certificate(context: SimulationContext, *, horizon: float, n_steps: 
     if steps != int(steps):
         raise SimulationError(f"n_steps must be an integer of at least 1, got {n_steps}.")
     linear, held = (_certify(context, horizon=horizon, n_steps=int(steps), linear=hold) for hold in (True, False))
-    return add_reduction_error(combine_certificates(linear, held), context.reduction_error, context.system.n_inputs)
+    reduction = None
+    if context.reduction_error is not None:  # |u| ≤ 1 has at most the energy m·horizon
+        largest = context.reduction_error * math.sqrt(context.system.n_inputs * horizon)
+        reduction = np.full(context.system.n_outputs, largest)
+    return replace(
+        linear,
+        rounding=np.maximum(linear.rounding, held.rounding),
+        decomposition=np.maximum(linear.decomposition, held.decomposition),
+        gain=np.minimum(linear.gain, held.gain),
+        reduction=reduction,
+    )
 
 
 @IGNORE_OVERFLOW

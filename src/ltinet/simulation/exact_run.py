@@ -9,7 +9,7 @@ which they lie, and each piece is computed once.
 import math
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -214,26 +214,15 @@ class ExactRun:
         return values.reshape(*self.samples.batch_shape, *values.shape[1:])
 
 
-class SampleStepper(Protocol):
-    """Algorithm that advances states along the samples of a run."""
-
-    @property
-    def z0(self) -> Array:
-        """Packed states at the first sample, `(batch, n)`, from which `advance` starts."""
-        ...
-
-    def advance(self, first: int, stop: int, before: Array) -> tuple[Array, Array]:
-        """Return packed states `(batch, stop − first, n)`, and what `advance` needs at sample `stop`."""
-        ...
-
-
 class SampledStates:
     """States of a run at its samples, in pieces of time.
 
     The state at the beginning of every piece is stored, so that a piece can be computed again; short runs are stored.
     """
 
-    def __init__(self, stepper: SampleStepper, *, n_samples: int, numbers_per_sample: int, width: int = 1) -> None:
+    def __init__(
+        self, stepper: UniformStepper | NonuniformStepper, *, n_samples: int, numbers_per_sample: int, width: int = 1
+    ) -> None:
         self._stepper, self.n_samples = stepper, n_samples
         length = max(_MIN_PIECE_SAMPLES, _MAX_PIECE_NUMBERS // max(1, numbers_per_sample))
         self.length = -(-length // width) * width  # pieces begin where blocks of `width` samples do

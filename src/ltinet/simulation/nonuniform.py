@@ -33,9 +33,10 @@ from ltinet.systems.matrices import Matrix
 
 # Dense blocks.
 
-_LOG_GROWTH_LIMIT = math.log(10.0)  # transient growth of ‖e^{Fs}‖ up to which products of matrices are accurate
-_MAX_GROWTH_STATES = 128  # states: eigenvalues of larger blocks take longer than a run
-_FIRST_DEGREE = 16  # degree that is tried first
+# Transient growth of ‖e^{Fs}‖ up to which matrices of steps are multiplied: a product loses as many digits, one here.
+_LOG_GROWTH_LIMIT = math.log(10.0)
+_MAX_GROWTH_STATES = 128  # states, speed only: eigenvalues of larger blocks take longer than a run
+_FIRST_DEGREE = 16  # degree that is tried first; speed only
 _MAX_SERIES_NUMBERS = 2**24  # numbers in the coefficients of one series, for memory (128 MiB)
 # Coefficients decay at least geometrically: the truncation error at half of the degree is squared at all of it. This is
 # far above the rounding of exponentials, and its square far below.
@@ -174,7 +175,7 @@ class _Series:
 # Steps of a modal system.
 
 _MAX_MATRIX_NUMBERS = 2**20  # numbers in the matrices of steps that are processed together (8 MiB)
-_RUN_OCTAVES = 7  # a run of steps is shorter than 2⁷ times the longest step
+_RUN_OCTAVES = 7  # a run has N^⅓ steps, shorter than 2⁷ times the longest step for up to 2²¹ steps at once
 
 
 class NonuniformSteps:
@@ -194,10 +195,10 @@ class NonuniformSteps:
                     rates, drive, octave=octave + _RUN_OCTAVES, linear=linear, many_follow=True
                 )
                 self.scalars.append(ScalarStepGroup(steps, runs, columns))
+        self.dense = self._group_dense_blocks()
 
-    @cached_property
-    def dense(self) -> list["DenseStepGroup"]:
-        """Dense blocks, grouped by size."""
+    def _group_dense_blocks(self) -> list["DenseStepGroup"]:
+        """Return the steps of dense blocks, grouped by size."""
         sizes = [len(block.F) for block in self.system.blocks]
         groups = []
         for size in sorted(set(sizes)):
@@ -218,7 +219,7 @@ class NonuniformSteps:
         steps.scalars = [
             group._replace(steps=group.steps.for_run(h), runs=group.runs.for_runs(len(h))) for group in self.scalars
         ]
-        steps.__dict__["dense"] = [group._replace(steps=group.steps.for_run(h)) for group in self.dense]
+        steps.dense = [group._replace(steps=group.steps.for_run(h)) for group in self.dense]
         return steps
 
     def step(self, h: Array, z: Array, now: Array, then: Array) -> Array:
@@ -312,7 +313,7 @@ class DenseStepGroup(NamedTuple):
 # Runs of steps side by side.
 
 _MAX_STATE_NUMBERS = 2**19  # speed only: numbers in the states of steps that are processed together (4 MiB)
-_MIN_STEPS_AT_ONCE = 64  # steps processed together, however many states there are: calls cost time as well
+_MIN_STEPS_AT_ONCE = 64  # speed only: steps processed together, however many states there are: calls cost time as well
 _MAX_SMALL_BLOCK = (
     16  # states up to which products of matrices, all runs side by side, are faster than a loop over steps
 )

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Container
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,21 +36,26 @@ StepResult = tuple[NDArray[Any], NDArray[Any]]
 
 # Limits on |λ|H of the methods.
 _MIN_FAST = 8.0  # from here on |λh| ≥ 1 for all lengths, which differ by less than a factor of eight
-_MAX_SLOW = 32.0  # up to here series are short enough, so that all rates may take them
-_MAX_SLOW_GROWTH = 1.0  # of growing states, whose φ₁ grows as e^{λh}
-_MAX_FAST = 4096.0  # beyond, tables would be too long
+_MAX_SLOW = 32.0  # speed only: up to here series have fewer than 64 terms, and all rates may share them
+_MAX_SLOW_GROWTH = 1.0  # of growing states: series round relative to their largest value, e times that of a short step
+_MAX_FAST = 4096.0  # four times the largest number of cells: |λd| ≤ 2 within a cell, and e^{|λd|} ≤ 7.4 roundings
 # |Re λ|H up to which a state is propagated by its increment: more of it would be lost along a run of steps.
 _MAX_INCREMENTAL_DECAY = 2.0**-5
 
 _OCTAVES = 3  # lengths that are processed together differ by less than 2³
-_MIN_PREPARED_LENGTHS = 256  # lengths from which on preparation pays off; measured on one core
+_MIN_PREPARED_LENGTHS = 256  # speed only: lengths from which on preparation pays off; measured on one core
 _MIN_PREPARED_STEPS = 16 * _MIN_PREPARED_LENGTHS  # steps of which there are about as many runs
-_MIN_EXPONENT = -1000  # exponent of the shortest lengths that have a range of their own
-_MAX_RANGES = 1024  # more than the number of ranges of lengths
-_MAX_PRODUCT_TERMS = 128  # terms up to which one product for all inputs is faster than products of every number
-_CORRECTION_POINTS = 64  # intervals between the points at which a series is corrected
-_N_DOUBLE_DOUBLE = 10  # largest coefficients, which are stored as two doubles
-_MIN_TABLE_CELLS, _MAX_TABLE_CELLS = 64, 1024  # cells of the grid between 0 and H; as many as |λ|H between these
+_MIN_EXPONENT = -1000  # exponent of the shortest lengths that have a range of their own: normal numbers begin at −1021
+_MAX_RANGES = 1024  # more than the number of ranges of lengths, (1024 + 1000)/3
+_MAX_PRODUCT_TERMS = (
+    128  # speed only: terms up to which one product for all inputs is faster than products of every number
+)
+_CORRECTION_POINTS = 64  # intervals between the points at which a series is corrected: more than its degree
+# Largest coefficients, which are stored as two doubles. Those of incremental rates, |Re λ|H ≤ 2⁻⁵, fall as 2 (|λ|H/4)^k/k!:
+# for slow pairs, |λ|H ≤ 1, those from the tenth on are below 2⁻⁴⁰, and their rounding below 2⁻⁹². Empirical for faster
+# ones: with 1 tests/unit/simulation/test_scalar_lengths.py or test_varied_decay.py fails.
+_N_DOUBLE_DOUBLE = 10
+_MIN_TABLE_CELLS, _MAX_TABLE_CELLS = 64, 1024  # speed only: cells of the grid between 0 and H, about |λ|H of them
 
 
 class NonuniformScalarSteps:
@@ -123,7 +128,7 @@ class NonuniformScalarSteps:
         ranges = (self._octave - np.clip(exponents, _MIN_EXPONENT, self._octave)) // _OCTAVES
         return ranges, np.flatnonzero(np.bincount(ranges)).tolist()
 
-    def _method(self, number: int, n_lengths: int) -> "_StepMethod":
+    def _method(self, number: int, n_lengths: int) -> "StepMethod | _MixedMethod":
         """Return the method for lengths below 2^(octave − 3 number); two threads may prepare the same at once."""
         pays = n_lengths >= _MIN_PREPARED_LENGTHS if self._run_ranges is None else number in self._run_ranges
         if not pays:
@@ -136,20 +141,12 @@ class NonuniformScalarSteps:
         return self._prepared[number]
 
 
-class _StepMethod(Protocol):
-    """Algorithm for the steps of some rates."""
-
-    def factors(self, h: Array) -> NDArray[Any]: ...
-
-    def step(self, h: Array, now: Array, then: Array) -> StepResult: ...
-
-
 @dataclass(frozen=True)
 class _MixedMethod:
     """One method for most rates, whose results for other rates are replaced by those of other methods."""
 
-    main: _StepMethod
-    others: list[tuple[NDArray[np.intp], _StepMethod]]
+    main: "StepMethod"
+    others: list[tuple[NDArray[np.intp], "StepMethod"]]
 
     def factors(self, h: Array) -> NDArray[Any]:
         factors = self.main.factors(h)
@@ -172,7 +169,7 @@ def _select_methods(
     slow_limit = _MAX_SLOW if np.all(size <= _MAX_SLOW) else _MIN_FAST
     slow = size <= np.where(grows, _MAX_SLOW_GROWTH, slow_limit)
     fast = ~slow & ~grows & (size <= _MAX_FAST)
-    makers: list[tuple[NDArray[np.bool_], Callable[..., _StepMethod]]]
+    makers: list[tuple[NDArray[np.bool_], Callable[..., StepMethod]]]
     makers = [(slow, prepare_slow_rates), (fast, prepare_fast_rates), (~slow & ~fast, _direct_exponentials)]
     (main, make_main), *rest = sorted(makers, key=lambda maker: -np.count_nonzero(maker[0]))
     # The method of most rates is applied to all of them, with a harmless rate in place of others: writing columns costs
@@ -205,10 +202,8 @@ class _DirectExponentials:
         return np.where(self.incremental, self.rates * (begin + end), P), added
 
 
-def _direct_exponentials(
-    rates: NDArray[Any], drive: NDArray[Any], _: float, *, incremental: NDArray[np.bool_], linear: bool
-) -> _DirectExponentials:
-    return _DirectExponentials(rates, drive, incremental, linear)
+def _direct_exponentials(rates: NDArray[Any], drive: NDArray[Any], _: float, **settings: Any) -> _DirectExponentials:
+    return _DirectExponentials(rates, drive, **settings)
 
 
 # Slow rates.
@@ -399,3 +394,7 @@ def prepare_fast_rates(
         slope_weights=drive / rates / rates,
         linear=linear,
     )
+
+
+StepMethod: TypeAlias = SlowRates | FastRates | _DirectExponentials
+"""Algorithm for the steps of some rates, with the methods `factors` and `step`."""

@@ -2,9 +2,9 @@
 
 The recurrence is the only part of a simulation that is not a matrix product. With constant elementwise P, N steps are
 cut into about N^⅔ runs of N^⅓ steps: all runs advance together from zero, their ends follow the same recurrence with
-P^length, and each run then receives what it should have begun with. Small dense P use cyclic reduction, or a banded
-triangular substitution by BLAS. Variable P use the same runs; where P is close to one, P − 1 is stored, and two steps
-are composed as (P − 1) + P (P' − 1), which keeps the digits that 1 + (P − 1) would lose.
+P^length, and each run then receives what it should have begun with. Small dense P use cyclic reduction. Variable P use
+the same runs; where P is close to one, P − 1 is stored, and two steps are composed as (P − 1) + P (P' − 1), which keeps
+the digits that 1 + (P − 1) would lose.
 """
 
 import itertools
@@ -33,8 +33,7 @@ _MAX_SUBSTITUTION_NUMBERS = 20_000  # and up to this size of the right-hand side
 
 # Dense decay; measured on one core.
 _MAX_REDUCTION_STATES = 64  # states up to which cyclic reduction is faster than a call per step
-_MAX_BANDED_STATES = 16  # states up to which a banded substitution is faster than a call per step
-_BANDED_STEPS = 64  # steps of one banded substitution
+_MIN_REDUCTION_STEPS = 64  # steps from which on cyclic reduction is faster than a call per step
 
 
 @dataclass(frozen=True)
@@ -157,9 +156,7 @@ def _scan_dense(matrix: Matrix, ends: Array, first: Array) -> None:
     """
     batch, n_steps, n = ends.shape
     begin = 0
-    if batch == 1 and n <= _MAX_BANDED_STATES and n_steps >= _BANDED_STEPS:
-        begin = _substitute_steps(matrix, ends[0], first[0])
-    elif n <= _MAX_REDUCTION_STATES and n_steps >= _BANDED_STEPS:
+    if n <= _MAX_REDUCTION_STATES and n_steps >= _MIN_REDUCTION_STEPS:
         square = matrix @ matrix
         if np.abs(square).sum(axis=0).max() <= MAX_POWER_NORM:
             begin = n_steps // 2 * 2
@@ -179,28 +176,6 @@ def _scan_dense(matrix: Matrix, ends: Array, first: Array) -> None:
             np.matmul(last, transposed, product)
         np.add(row, product, row)
         last = row
-
-
-def _substitute_steps(matrix: Matrix, ends: Array, first: Array) -> int:
-    """Run the recurrence of one member `(steps, n)` by BLAS, `_BANDED_STEPS` at once; return the number of steps taken.
-
-    The states of consecutive steps solve a block bidiagonal system with −matrix below a diagonal of ones. A state that
-    overflows would spoil the next ones by ∞ · 0, so that the substitution stops before.
-    """
-    n = len(matrix)
-    bands = np.zeros((_BANDED_STEPS + 1, n, 2 * n))  # BLAS does not read the diagonal of ones
-    for state in range(n):
-        bands[:-1, state, n - state : 2 * n - state] = -matrix[:, state]
-    factor, x = bands.reshape(-1, 2 * n).T, np.empty((_BANDED_STEPS + 1, n))
-    for begin in range(0, len(ends) - _BANDED_STEPS + 1, _BANDED_STEPS):
-        steps = ends[begin : begin + _BANDED_STEPS]
-        x[0], x[1:] = first, steps
-        solved = blas.dtbsv(2 * n - 1, factor, x.reshape(-1), lower=1, diag=1).reshape(x.shape)
-        if not np.isfinite(solved).all():
-            return begin
-        steps[:] = solved[1:]
-        first = steps[-1]
-    return len(ends) - len(ends) % _BANDED_STEPS
 
 
 def run_length(best: float, *, growth: float) -> int:

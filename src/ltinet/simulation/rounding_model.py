@@ -14,9 +14,16 @@ summed with their signs, fast ones, which could oscillate between two lags, by s
 Where states grow by orders of magnitude within a step, its end says little about its beginning, and errors that enter
 early are small themselves: cells shorter than steps then give the sizes of the states.
 
-Rounding is estimated, not bounded: roundings of sums are assumed to be independent (`error_bounds.step_rounding`), and
-so are those of steps on uneven times, whose states have different last digits at every step
-(`error_bounds.propagation`). Errors of propagators between measured lengths have an empirical margin (`step_errors`).
+What is proven, assumed and empirical:
+
+* proven: the propagation of errors of scalar modes, the feedback of all passes (any w and q < 1), the residuals, which
+  are computed in extended precision, and the effects of times beside their grid on scalar modes;
+* assumed: independent roundings in sums (`error_bounds.step_rounding`), and along steps on uneven times, whose states
+  have different last digits at every step (`error_bounds.propagation`);
+* empirical: sizes of exponentials of coupled blocks between lags (`error_bounds.propagation`), and errors of propagators
+  between the lengths at which they are measured (`step_errors`).
+
+"rounding" is therefore an estimate, and so is "decomposition" where blocks are coupled.
 """
 
 import math
@@ -55,6 +62,7 @@ from ltinet.simulation.propagators import matrix_steps
 from ltinet.simulation.step_errors import BlockStepErrors, NonuniformErrors, measure_block_errors
 from ltinet.simulation.system_arrays import EngineArrays, UserStateResiduals
 from ltinet.simulation.time_cells import (
+    SLOW,
     cell_length,
     grows_within_step,
     running_max,
@@ -64,15 +72,19 @@ from ltinet.simulation.time_cells import (
     weighted_sizes,
 )
 
-_SLOW = 0.5  # |λ| times the spacing of lags: slower modes are summed with their signs
-_MAX_FACTOR = 1e300  # replaces factors that overflow
+_MAX_FACTOR = 1e300  # replaces factors that overflow: the sizes that follow from it are far beyond those of outputs
 _STATE_ROUNDINGS = 1.0  # eps beside sums, where outputs are C z of a state: a product ½, the last sum ½
 _RESPONSE_ROUNDINGS = 3.2  # eps beside sums: exponential 1, its exponent ½, complex product √5/2, the last sum ½
-_SECOND_ORDER = 1e-3  # of the outputs: errors from which on their feedback to each other is added
-_MAX_PASSES, _FEEDBACK_TOLERANCE = 16, 1e-3  # passes of feedback, and the fraction of the sum at which they end
+# Feedback of errors ε through ΔF is of the second order: with ε at most a fraction of the outputs it adds about that
+# fraction of ε itself. What is neglected is this fraction of the part, where the bound has no third digit.
+_SECOND_ORDER = 1e-3  # of the largest output: errors from which on their feedback is added
+_FEEDBACK_TOLERANCE = 1e-3  # of the sum: a pass that adds less ends the passes
+_MAX_PASSES = 16  # of feedback, speed only: all later ones are bounded together
+# The bound on all later passes holds for any shape w and any q < 1. These numbers decide how small it is, and whether
+# one is found; without one it is infinite.
 _MAX_CELL_UPDATES = 64  # power iterations for the shape of feedback within a cell
 _MAX_DOUBLINGS = 16  # growth of that shape from cell to cell that is tried, as a power of two
-_MAX_CONTRACTION = 0.99
+_MAX_CONTRACTION = 0.99  # q up to which 1/(1 − q), at most 100, is used
 
 
 # Error sources
@@ -470,9 +482,9 @@ def original_state_kernel(
     blocks, spacing = arrays.system.blocks, cell / KERNEL_SAMPLES
     is_slow = np.concatenate(
         [
-            arrays.rates * spacing < _SLOW,
+            arrays.rates * spacing < SLOW,
             np.repeat(
-                [np.linalg.norm(block.F, 2) * spacing < _SLOW for block in blocks], [len(block.F) for block in blocks]
+                [np.linalg.norm(block.F, 2) * spacing < SLOW for block in blocks], [len(block.F) for block in blocks]
             ),
         ]
     ).astype(bool)

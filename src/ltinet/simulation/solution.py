@@ -17,6 +17,7 @@ from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_first_names, sanitize
+from ltinet.error_bounds.output_bounds import ReductionError
 from ltinet.errors import InvalidSignalError
 from ltinet.plotting.time_response import draw_as_samples, draw_outputs, draw_solution
 from ltinet.signals.arrays import all_finite
@@ -49,16 +50,6 @@ class ErrorBound(Protocol):
 
     def overall(self) -> dict[str, Array]:
         """Return the parts over all times, `(..., p)` each."""
-
-
-class AdditionalError(Protocol):
-    """Bound on an error beside that of the simulation, such as that of a model reduction."""
-
-    def at(self, t: Array) -> Array:
-        """Return the bound at any times, `(..., len(t), p)`."""
-
-    def overall(self) -> Array:
-        """Return the bound over all times, `(..., p)`."""
 
 
 class Trajectory(Protocol):
@@ -104,7 +95,7 @@ class Solution:
         Engine and its choices; for solver engines evaluations, steps and seconds per neuron.
     signal_names : SignalNames, optional
         Names of inputs and outputs.
-    reduction : AdditionalError, optional
+    reduction : ReductionError, optional
         Error of the model reduction that preceded the simulation; None without one.
     """
 
@@ -113,7 +104,7 @@ class Solution:
     trajectory: Trajectory = field(repr=False)
     stats: Mapping[str, Any]
     signal_names: SignalNames = UNNAMED
-    reduction: AdditionalError | None = field(default=None, repr=False)
+    reduction: ReductionError | None = field(default=None, repr=False)
 
     @property
     def output_names(self) -> tuple[str, ...]:

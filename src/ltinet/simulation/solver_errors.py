@@ -11,7 +11,7 @@ equally among them, and repeats until a further run would not save evaluations.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -197,14 +197,6 @@ def _weighted_input(signal: Signal, weights: Array, *, grid: Array, rule: Colloc
 # Tolerances of single neurons
 
 
-@runtime_checkable
-class HasNeuronShares(Protocol):
-    """Trajectory that attributes its error to the neurons."""
-
-    def neuron_shares(self) -> Array:
-        """Return the effect of the error of each neuron on the worst output, layer after layer, `(n_neurons,)`."""
-
-
 @dataclass(frozen=True)
 class NeuronTolerances:
     """Tolerances by (layer, neuron), for `net.simulate(…, rtol=chosen.rtol, atol=chosen.atol)`.
@@ -278,9 +270,7 @@ def _equal_share_tolerances(solution: Solution, tolerances: Array, *, factor: fl
 
     Errors of different neurons cancel in part: the sum of the shares is to change as the bound does.
     """
-    trajectory = solution.trajectory
-    if not isinstance(trajectory, HasNeuronShares):
-        raise TypeError('tolerances are searched for the engines "per_neuron" and "per_interval" only')
+    trajectory: Any = solution.trajectory  # of a solver engine, which attributes its error to neurons
     shares = trajectory.neuron_shares()
     budget = factor * float(np.sum(shares))
     return update_tolerances(tolerances, shares, budget=budget, loosest=_LOOSEST, tightest=_TIGHTEST)

@@ -2,9 +2,10 @@
 
 Steps at uneven times come from shared series and tables (`nonuniform`), so that their rounding and truncation is in
 every step; outputs between samples come from steps of a fraction of an interval. Errors are therefore measured at a
-few lengths of every octave below the longest step. Between the lengths at which they are measured they may be larger
-by `EMPIRICAL_MARGIN`, an empirical factor: 2.6 was the largest in 2,000 random systems. A bound that uses it is an
-estimate in this respect.
+few lengths of every octave below the longest step.
+
+Measured: errors at these lengths, and at all common lengths of a run, to all digits. Empirical: between them errors may
+be larger by `EMPIRICAL_MARGIN`; a bound that uses it is an estimate in this respect.
 """
 
 import math
@@ -24,9 +25,14 @@ from ltinet.simulation.system_arrays import EngineArrays
 from ltinet.simulation.time_cells import step_cells
 
 OCTAVE_FRACTIONS = (1.0, 0.9, 0.77, 0.66, 0.54)  # of the longest length of an octave: where errors are measured
-EMPIRICAL_MARGIN = 3.0  # estimate of the ratio of errors anywhere to those measured: 2.6 in 2,000 random systems
-_MANY_STATES = 16  # states from which on one length per octave is measured: each takes milliseconds in double-double
-_MAX_OCTAVES = 24  # octaves of lengths below the longest: shorter steps hardly change any state
+# Ratio of errors anywhere to those measured. Empirical: 2.6 was the largest in 2,000 random systems. It is checked by
+# tests/unit/error_bounds/test_uneven_steps.py and, run by run, by tests/hostile.
+EMPIRICAL_MARGIN = 3.0
+_MANY_STATES = 16  # states from which on one length per octave is measured, the longest: each takes milliseconds
+_MAX_OCTAVES = (
+    24  # of lengths below the longest: a step 2⁻²⁴ as long adds 2⁻²⁴ of its errors, far below eps of the state
+)
+# Lengths that are measured by themselves need no margin: with more of them bounds are smaller, and take longer.
 _MAX_COMMON_LENGTHS = 16  # lengths up to which each is measured by itself
 _COMMON_FRACTION = 0.02  # of all steps: the count from which on a length is measured by itself if there are more
 

@@ -13,11 +13,21 @@ from numpy.typing import NDArray
 from ltinet._util.floating_point import EPS, Array
 from ltinet.simulation.system_arrays import EngineArrays
 
+# Numbers of cells: bounds hold for any of them, and are smaller and slower to compute with more.
 DEFAULT_CELLS, MAX_CELLS = 32, 256  # of runs of the exact engine
 _SOLVER_CELLS = 128  # of runs by ODE solvers
-_MAX_GROWTH_EXPONENT = 1.0  # Re λ h up to which states grow little within a step
-_DISTINCT_FRACTION = 0.8  # of samples: with fewer distinct values, inputs are taken to repeat
-_HELD_FRACTION = 0.02  # of samples: with more that equal the one before, inputs are taken to be held
+_MAX_GROWTH_EXPONENT = 1.0  # Re λ h up to which a state grows by at most e in a step: its end bounds it within that
+# |λ| times the distance of two places up to which the values between them are taken from both ends and their change:
+# e^{λs} then changes by (e^½ − 1) = 65 % at most. Faster modes are bounded by their size.
+SLOW = 0.5
+# Fraction of the samples that equal the one before, beyond which the rounding of held inputs counts as biased. A block
+# of K m = N held terms is off by N/2 eps instead of √N eps (`step_rounding`): a fraction f of such blocks adds f √N/2 of
+# the estimate, 16 % for the widest, N = 256, which lie within its six standard deviations.
+_HELD_FRACTION = 0.02
+# Fraction of distinct values below which steps at uneven times count as biased. Where values repeat in pairs, as many of
+# the roundings are equal, and the root of their sum of squares grows by at most √1.2 = 1.1, within the five standard
+# deviations of the estimate. Empirical otherwise: tests/trust/test_repeated_roundings.py hold with a tenth of it as well.
+_DISTINCT_FRACTION = 0.8
 
 IGNORE_OVERFLOW = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 

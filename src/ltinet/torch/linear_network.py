@@ -22,7 +22,7 @@ from ltinet.blockdiag.transformation import DenseTransformation
 from ltinet.errors import InvalidSignalError
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.network import Network
-from ltinet.network_builder import ConstructionResult, construct_network
+from ltinet.network_builder import DEFAULT_MAX_CONDITION, ConstructionResult, construct_network
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.signals.times import as_time_step
 from ltinet.state_space import StateSpace
@@ -56,8 +56,6 @@ from ltinet.torch.validation import (
     validate_times,
 )
 
-_DEFAULT_MAX_CONDITION = 1e4  # limit on cond(T), as in `ltinet.construct`
-
 
 def rebuild_network(
     system: TensorSystem,
@@ -65,7 +63,7 @@ def rebuild_network(
     to_user: Tensor,
     from_user: Tensor,
     names: SignalNames,
-    max_condition: float = _DEFAULT_MAX_CONDITION,
+    max_condition: float = DEFAULT_MAX_CONDITION,
 ) -> ConstructionResult:
     """Apply Algorithms 1 and 2 in the model's coordinates, which are already sparse, and map T to the user's.
 

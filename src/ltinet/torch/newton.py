@@ -82,9 +82,13 @@ def _solve_cyclic_reduction(chain: _BlockTridiagonal) -> Tensor:
 # Damped Newton passes over a window
 
 
-# Relative to the largest state so far: change in a pass, and residual of the recurrence (about 50 units of rounding),
-# up to which states count as converged.
-_STEP_TOLERANCE, _RESIDUAL_TOLERANCE = 1e-12, 1e-14
+# Relative to the largest state so far: change in a pass up to which a window counts as converged. Newton's method is
+# quadratic: the error after a change δ is of the order δ², below rounding for any tolerance up to √eps = 1.5e-8.
+_STEP_TOLERANCE = 1e-12
+# Relative residual of the recurrence up to which single states count as converged: 50 units of rounding of the sums in a
+# step. It decides only where the steps after a divergent pass begin again.
+_RESIDUAL_TOLERANCE = 1e-14
+# Damping decides the number of passes and never the states, which satisfy the recurrence to the tolerances above.
 _INITIAL_DAMPING, _MIN_DAMPING = 1e-2, 1e-5  # λ, in units of |∂r/∂w|² = 1; below the minimum λ = 0
 _DAMPING_INCREASE, _DAMPING_DECREASE = 4.0, 0.1
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from ltinet.torch.exponentials import cache_signature
 from ltinet.torch.propagators import Propagator, StateLayout
 
-_MAX_SEQUENTIAL_STEPS = 4  # steps up to which a record is scanned step by step
+_MAX_SEQUENTIAL_STEPS = 4  # steps up to which a record is scanned step by step; speed only (make bench-gpu)
 _MAX_DOUBLING_SIZE = 1 << 19  # numbers up to which log₂ T passes over all of them cost less than √T calls; empirical
 
 

@@ -114,7 +114,7 @@ class _Convolution(torch.autograd.Function):
         return sum(terms[1:], terms[0]) if terms else None
 
 
-# Inputs times outputs up to which broadcasting is faster than einsum; empirical.
+# Inputs times outputs up to which broadcasting is faster than einsum; empirical, speed only.
 _MAX_OUTER_PRODUCT_CHANNELS = 16
 
 

@@ -71,15 +71,6 @@ def test_thin_products(given):
     close(given.from_blocks(C), C @ given.T)
 
 
-def test_many_vectors_are_multiplied_by_T_itself():
-    given = factors()
-    assert given.prepared_for(N - 1) is given
-    prepared = given.prepared_for(N)
-    assert isinstance(prepared, DenseTransformation)
-    assert prepared.T is given.T
-    assert prepared.prepared_for(100 * N) is prepared
-
-
 @pytest.mark.parametrize("given", [factors(), DenseTransformation(factors().T, factors().T_inv)])
 def test_everything_is_read_only_even_from_a_pickle(given):
     clone = pickle.loads(pickle.dumps(given))  # noqa: S301 - our own bytes

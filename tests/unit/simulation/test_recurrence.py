@@ -93,10 +93,10 @@ def test_no_steps_at_all():
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 17])
 def test_dense_steps_of_a_single_run(n):
-    """Most steps by substitution, the others singly; errors like those of one matrix-vector product per step."""
+    """Steps by cyclic reduction; errors like those of one matrix-vector product per step."""
     rng = np.random.default_rng(n)
     matrix = 0.99 * np.eye(n) + 1e-3 * rng.standard_normal((n, n))
-    added, first = rng.standard_normal((1, 3 * recurrence._BANDED_STEPS + 7, n)), rng.standard_normal((1, n))
+    added, first = rng.standard_normal((1, 3 * recurrence._MIN_REDUCTION_STEPS + 7, n)), rng.standard_normal((1, n))
     ends = added.copy()
     scan_states(ends, first, StepDecay(np.empty(0, complex), np.empty(0), (matrix,)))
     with ctx.workprec(256):
@@ -108,14 +108,16 @@ def test_dense_steps_of_a_single_run(n):
 
 
 def test_dense_steps_that_overflow(monkeypatch):
-    """A state overflows at the same step as in single steps; other states are unchanged."""
-    decay = StepDecay(np.empty(0, complex), np.empty(0), (np.array([[1e3, 0.0], [0.0, -0.5]]),))
+    """A state overflows at the same step as in single steps; all states before are equal."""
+    decay = StepDecay(np.empty(0, complex), np.empty(0), (np.array([[9.0, 0.0], [0.0, -0.5]]),))
     found = []
-    for little in (0, recurrence._MAX_BANDED_STATES):
-        monkeypatch.setattr(recurrence, "_MAX_BANDED_STATES", little)
-        ends = np.ones((1, 4 * recurrence._BANDED_STEPS, 2))
+    for most in (0, recurrence._MAX_REDUCTION_STATES):
+        monkeypatch.setattr(recurrence, "_MAX_REDUCTION_STATES", most)
+        ends = np.ones((1, 6 * recurrence._MIN_REDUCTION_STEPS, 2))
         with np.errstate(over="ignore", invalid="ignore"):
             scan_states(ends, np.ones((1, 2)), decay)
         found.append(ends)
-    np.testing.assert_array_equal(np.isfinite(found[0]), np.isfinite(found[1]))
-    np.testing.assert_allclose(*found, rtol=1e-14)
+    finite = [np.isfinite(ends).all(axis=-1) for ends in found]
+    assert 300 < np.count_nonzero(finite[0]) < len(finite[0][0])
+    np.testing.assert_array_equal(*finite)
+    np.testing.assert_allclose(*(ends[finite[0]] for ends in found), rtol=1e-14)

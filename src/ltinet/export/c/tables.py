@@ -16,7 +16,8 @@ from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
 from ltinet.export.tapped_delay_line import TappedModel
 from ltinet.systems.matrices import Matrix
 
-# Partial sums of an output, side by side in vector units; empirical numbers of states from which they are faster.
+# Partial sums of an output, side by side in vector units; empirical numbers of states from which they are faster. Speed
+# only (make bench-export).
 _MIN_STATES_FOR_LANES, _MIN_STATES_FOR_MANY_LANES = 16, 96
 _MANY_LANES = 8
 _VECTOR_BYTES = 16  # width of common vector units
