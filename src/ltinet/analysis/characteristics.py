@@ -18,8 +18,22 @@ from ltinet._util.display import displayed_rows, html_table, omission_row, text_
 from ltinet._util.floating_point import Array, rounding_tolerance
 from ltinet._util.text import sanitize
 from ltinet.analysis.dc_gain import dc_gain
-from ltinet.analysis.response_times import Modes, TimeSpan, deviation_reference, select_time_span, settling_time_bound
-from ltinet.analysis.responses import Channel, excited_modes, impulse_response, resolve_index, step_response
+from ltinet.analysis.response_times import (
+    ROUNDING_OF_PEAK,
+    Modes,
+    TimeSpan,
+    deviation_reference,
+    select_time_span,
+    settling_time_bound,
+)
+from ltinet.analysis.responses import (
+    MAX_EXTENSIONS,
+    Channel,
+    excited_modes,
+    impulse_response,
+    resolve_index,
+    step_response,
+)
 from ltinet.errors import SimulationError
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.solution import Solution
@@ -81,12 +95,12 @@ def compute_bandwidth(response: FrequencyFunction, at_rest: Array, frequencies: 
 # Step responses as curves.
 
 _SAMPLES_PER_RADIAN = 3.0  # of the fastest remaining mode: nineteen in a period
-_MODE_CUTOFF = 1e-7  # of the reference: amplitude below which a mode is neglected
-_TAIL_CUTOFF = 1e-7  # of the reference: amplitude of all modes together at which a response may end
+# Of the reference: amplitude of one mode that needs no samples of its own, or of all together, at which a response may
+# end. Times are read to 1e-4 of a band of 1e-3.
+_NEGLIGIBLE_AMPLITUDE = 1e-7
 # Bound on the error of a cubic at a turn, relative to the largest |y|: (1/3)⁴/384 of a mode is 3e-5.
 _CUBIC_ERROR = 1e-3
 _MAX_SAMPLES_PER_PIECE = 200_000
-_MAX_EXTENSIONS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,11 +186,11 @@ def _run_until_settled(
     end = span.end
     reference = deviation_reference(final[:, None], modes.amplitudes.max(axis=0, initial=0.0))
     fading = modes if span.settles else modes.select((modes.rates.real < 0.0) & ~modes.is_integrator)
-    tail = settling_time_bound(fading, reference, share=_TAIL_CUTOFF)
+    tail = settling_time_bound(fading, reference, share=_NEGLIGIBLE_AMPLITUDE)
     if not span.settles:  # periodic in the end: a whole period after all other modes have faded
         return run(dense_times(modes, final[:, None], end + tail if span.returns else end))
     end = max(end, tail)
-    for _ in range(_MAX_EXTENSIONS):  # amplitudes of coupled modes are estimates
+    for _ in range(MAX_EXTENSIONS):  # amplitudes of coupled modes are estimates
         step = run(dense_times(modes, final[:, None], end))
         deviation = np.abs(step.y[step.t >= 0.7 * end] - final)
         if (deviation <= 0.5 * band * deviation_reference(final, np.abs(step.y).max(axis=0))).all():
@@ -189,7 +203,7 @@ def dense_times(modes: Modes, final: Array, end: float) -> Array:
     """Return times that resolve the fastest mode that has not faded, in pieces that double in length."""
     reference = deviation_reference(final, modes.amplitudes.max(axis=0, initial=0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        strength = np.nan_to_num(modes.amplitudes / (_MODE_CUTOFF * reference), nan=0.0, posinf=0.0).max(
+        strength = np.nan_to_num(modes.amplitudes / (_NEGLIGIBLE_AMPLITUDE * reference), nan=0.0, posinf=0.0).max(
             axis=(1, 2), initial=0.0
         )
         fade_times = np.where(modes.rates.real < 0.0, np.log(strength) / -modes.rates.real, np.inf)
@@ -234,7 +248,6 @@ def _cubic_turns(t: Array, y: Array, slope: Array, cells: NDArray[np.intp]) -> t
 # Characteristics of step responses.
 
 _FIELDS = ("final value", "rise time", "settling time", "overshoot", "undershoot", "peak", "peak time")
-_OVERSHOOT_ROUNDING = 1e-9  # of the final value: smaller overshoots are rounding
 
 
 @final
@@ -366,7 +379,7 @@ def _measure(curve: StepCurve, final: float, band: float, low: float, high: floa
     bottom_time, bottom = curve.largest(-1.0)
     time, peak = (top_time, top) if top >= bottom else (bottom_time, bottom)
     settles = curve.span.settles
-    if settles and abs(final) * (1.0 + _OVERSHOOT_ROUNDING) >= peak:
+    if settles and abs(final) * (1.0 + ROUNDING_OF_PEAK) >= peak:
         time, peak = np.inf, abs(final)
     if not settles and not curve.span.returns:
         time, peak = (np.nan, np.nan) if curve.span.is_bounded else (np.inf, np.inf)
@@ -377,7 +390,7 @@ def _measure(curve: StepCurve, final: float, band: float, low: float, high: floa
     return (
         curve.first_reaching(high * final) - curve.first_reaching(low * final),
         curve.settling_time(final, band * size),
-        100.0 * (beyond - size) / size if beyond > size * (1.0 + _OVERSHOOT_ROUNDING) else 0.0,
+        100.0 * (beyond - size) / size if beyond > size * (1.0 + ROUNDING_OF_PEAK) else 0.0,
         100.0 * max(0.0, against / size),
         peak,
         time,

@@ -19,7 +19,7 @@ from ltinet.blockdiag.schur import balance_matrix
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.system_matrices import SystemMatrices
 
-_ROUNDING_FACTOR = 1e3  # times rounding: bound on what orthogonal transformations of M leave of an exact zero
+_ROUNDING_FACTOR = 1e3  # times rounding: what orthogonal transformations of M leave of an exact zero; empirical
 _NEGLIGIBLE_ENTRY = 4.0 * EPS  # entries of unit vectors up to this are set to zero
 
 

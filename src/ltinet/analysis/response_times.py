@@ -17,7 +17,11 @@ from ltinet.simulation.modal import ModalSystem
 
 # Modes of a response.
 
-_VISIBLE_SHARE = 1e-3  # of the strongest mode between the same input and output
+# Of the strongest mode between the same input and output, and at the end of the final value, or of the peak if that is
+# zero: smaller amplitudes are less than a pixel high in a drawing.
+_VISIBLE_SHARE = 1e-3
+ROUNDING_OF_PEAK = 1e-9
+"""Share of the peak: smaller final values and overshoots are rounding of sums whose terms exceed the peak up to 10⁶ times."""
 _MAX_AMPLITUDES = 10_000_000  # amplitudes that are computed; if there were more, all modes count as visible
 
 
@@ -90,7 +94,7 @@ def slowest_modes(rates: NDArray[np.complex128], count: int) -> NDArray[np.bool_
 
 # Graded times.
 
-_MAX_SAMPLES_PER_RADIAN = 4.0  # of an oscillation: 25 in a period
+_SAMPLES_PER_RADIAN = 4.0  # of the fastest mode: 25 in a period, lines between them are within 1 % of its amplitude
 MIN_SAMPLES_PER_RADIAN = 1.0  # six in a period: with fewer, lines between samples do not follow the curve
 _SAMPLES_PER_DECADE = (400.0, 100.0)  # without oscillations; the second where these need the other samples
 _DENSITY_BISECTIONS = 60  # all bits of the density
@@ -118,7 +122,7 @@ def graded_times(first: float, end: float, oscillations: Oscillations, max_count
     decades = np.log10(edges[1:] / edges[:-1])
     for per_decade in _SAMPLES_PER_DECADE:
         quiet = np.ceil(per_decade * decades)
-        if quiet.sum() + (_MAX_SAMPLES_PER_RADIAN * frequencies * lengths).sum() <= max_count - 2:
+        if quiet.sum() + (_SAMPLES_PER_RADIAN * frequencies * lengths).sum() <= max_count - 2:
             break
     density = _max_density(quiet, frequencies * lengths, max_count - 2 - len(lengths))
     pieces = [np.array([0.0, first])]
@@ -136,7 +140,7 @@ def graded_times(first: float, end: float, oscillations: Oscillations, max_count
 
 def _max_density(quiet: Array, radians: Array, max_count: float) -> float:
     """Return the largest number of samples per radian, up to four, with at most `max_count` samples in all pieces."""
-    low, high = 0.0, _MAX_SAMPLES_PER_RADIAN
+    low, high = 0.0, _SAMPLES_PER_RADIAN
     if np.maximum(quiet, high * radians).sum() <= max_count:
         return high
     for _ in range(_DENSITY_BISECTIONS):
@@ -150,8 +154,6 @@ def _max_density(quiet: Array, radians: Array, max_count: float) -> float:
 MAX_TIMES = 5000
 _MAX_NUMBERS = 20_000_000  # of all curves together: 160 MB
 _MIN_TIMES = 201  # a curve of fewer points looks like a polygon
-_SAMPLES_PER_RADIAN = 4.0  # of the fastest mode: 25 in a period
-_FADED_SHARE = 1e-3  # of the final value, or of the peak if that is zero: amplitude of a mode at the end
 _GROWTH = 1e3  # factor by which growing modes grow
 _PERIODS = 10  # of undamped modes
 _DOUBLINGS = 60  # of an end time: more than finite rates and amplitudes need
@@ -261,7 +263,7 @@ def extend_span(span: TimeSpan, min_end: float = 0.0) -> TimeSpan:
 def deviation_reference(final: Array, peak: Array) -> Array:
     """Return the scale of deviations: the final value, or the peak where that is zero or rounding of the peak."""
     size = np.abs(final)
-    return np.where(np.isfinite(size) & (size > 1e-9 * peak), size, peak)
+    return np.where(np.isfinite(size) & (size > ROUNDING_OF_PEAK * peak), size, peak)
 
 
 def _oscillations(modes: Modes, until: Array) -> Oscillations:
@@ -278,7 +280,7 @@ def _times_to_fade(modes: Modes, fades: NDArray[np.bool_], final: Array) -> Arra
     peak = amplitudes.max(axis=0)
     reference = deviation_reference(final if final.shape == peak.shape else np.zeros(peak.shape), peak)
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_ratios = np.log(np.nan_to_num(amplitudes / (_FADED_SHARE * reference), nan=0.0, posinf=0.0))
+        log_ratios = np.log(np.nan_to_num(amplitudes / (_VISIBLE_SHARE * reference), nan=0.0, posinf=0.0))
         times = np.maximum(log_ratios, 0.0).max(axis=(1, 2)) / -rates.real
     result[fades] = np.where(np.isfinite(times), times, 0.0)
     return result

@@ -33,7 +33,7 @@ from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.delayed import DelayedInput
 from ltinet.signals.sampled import SampledSignal
-from ltinet.signals.times import as_real_times
+from ltinet.signals.times import as_real_times, uniform_step
 from ltinet.simulation.api import simulate
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.delays import DelayedTrajectory
@@ -125,7 +125,8 @@ class _OneBound:
 # Responses at given or chosen times.
 
 _SETTLED_SHARE = 0.015  # of the reference, in the last tenth of the times: below the usual 2 %
-_MAX_EXTENSIONS = 12
+MAX_EXTENSIONS = 12
+"""Number of times that a response is made longer by a half at least: 1.5¹² = 130 times the first end."""
 _N_CHECKS = 2001  # later times at which a response that seems to have settled is checked
 
 ResponseAtTimes = Callable[[Array], Solution]
@@ -221,7 +222,7 @@ def _run_at_times(
         y = solution.y[..., _chosen(i)]
         return solution, y.reshape(-1, *y.shape[-2:])
 
-    for _ in range(_MAX_EXTENSIONS):
+    for _ in range(MAX_EXTENSIONS):
         times, time_notes = sample_times(span, most)
         solution, y = outputs(times)
         longer = _extended_span(span, modes, final, y, times, lambda times: outputs(times)[1]) if span.settles else None
@@ -367,8 +368,7 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
 def _extended_times(t: Array, delays: Array) -> Array:
     """Return times from 0 on that resolve the response of the core after each delay."""
     end = float(t[-1] + delays.max(initial=0.0))
-    steps = np.diff(t)
-    if len(t) < 2 or np.ptp(steps) <= 1e-6 * float(steps.max()):
+    if len(t) < 2 or uniform_step(t) is not None:
         return np.linspace(0.0, end, len(t))
     shifts = delays if len(delays) <= _MAX_REPEATED_DELAYS else delays[-1:]
     return np.unique(np.concatenate([t[:1], *(t + shift for shift in shifts.tolist()), [end]]))

@@ -110,8 +110,6 @@ class BlockRealization:
 
 def to_block_realization(A: Array, B: Array, C: Array, D: Array) -> BlockRealization:
     """Block-diagonalize a realization: real poles, pairs, and poles that are nearly dependent together."""
-    if len(A) == 0:
-        return BlockRealization(A, B, C, D, ())
     form = block_diagonalize(A)
     return BlockRealization(np.array(form.A), form.T_inv @ B, C @ form.T, D, form.block_sizes)
 

@@ -198,10 +198,8 @@ def select_modes_to_tolerance(modes: Oscillators, *, tolerance: float, already: 
     smallest_sums = np.concatenate([[0.0], np.cumsum(contributions)])  # of the smallest 0, 1, 2, …
 
     def is_enough(count: int) -> bool:
-        allowed, n_left = tolerance * _peak(modes.select(ranking[:count])) - already, len(modes) - count
-        if smallest_sums[n_left] <= allowed or n_left == 0:
-            return bool(smallest_sums[n_left] <= allowed)
-        return select_modes(modes, count).error <= allowed
+        allowed = tolerance * _peak(modes.select(ranking[:count])) - already
+        return bool(smallest_sums[len(modes) - count] <= allowed) or select_modes(modes, count).error <= allowed
 
     n = len(modes)
     return select_modes(modes, bisect_smallest(0, n, n, reduce=lambda count: count, is_enough=is_enough))

@@ -18,7 +18,6 @@ from scipy import sparse
 
 from ltinet._util.floating_point import EPS, Array
 from ltinet.errors import InvalidSignalError
-from ltinet.signals.arrays import as_real_array
 from ltinet.simulation.context import Realization
 from ltinet.simulation.stepper import MAX_DENSE_STATES, Stepper
 from ltinet.systems.signal_settings import SignalSettings
@@ -117,23 +116,12 @@ class DelayedStepper(Stepper):
         InvalidSignalError
             Entries are missing or belong to another model, step or hold.
         """
-        self._require_keys(state)
-        present = self.state()
-        for key in ("dt", "hold", "input_delay", "output_delay"):
-            if not np.array_equal(np.asarray(state[key]), np.asarray(present[key])):
-                raise InvalidSignalError(f"the saved state has {key} = {state[key]}; this stepper has {present[key]}")
-        arrays = {key: as_real_array(state[key], f"the saved {key}") for key in ("x", "inputs", "outputs")}
-        for key, value in arrays.items():
-            if value.shape != present[key].shape or not np.isfinite(value).all():
-                raise InvalidSignalError(
-                    f"the saved {key} has shape {value.shape}; this stepper needs {present[key].shape}, all finite. "
-                    "Restore the state of a stepper of the same network."
-                )
+        arrays = self._validate_saved(state, "x", "inputs", "outputs")
         n_taken = int(state["n_taken"])
         if n_taken < 0:
             raise InvalidSignalError(f"the saved n_taken must not be negative, got {n_taken}.")
         self._z, self._n_taken = self._pack(arrays["x"]), n_taken
-        self._inputs, self._outputs = arrays["inputs"].copy(), arrays["outputs"].copy()
+        self._inputs, self._outputs = arrays["inputs"], arrays["outputs"]
 
     def _advance(self, value: Array) -> Array:
         k, (whole, _), n = self._n_taken, self._in, self._n_states

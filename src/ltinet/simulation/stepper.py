@@ -183,38 +183,33 @@ class Stepper:
         InvalidSignalError
             The saved state does not fit this stepper.
         """
-        x, last, started = self._validate_saved(state)
-        packed = self._pack(x)
-        if started:
-            self._begin(packed, last)
+        arrays = self._validate_saved(state, "x", "last_input")
+        packed = self._pack(arrays["x"])
+        if state["started"]:
+            self._begin(packed, arrays["last_input"])
         else:
             self._start, self._known_state, self._last, self._next = packed, packed, None, None
 
-    def _require_keys(self, state: Mapping[str, Any]) -> None:
-        """Raise an error if a saved state lacks an entry."""
-        keys = list(self.state())
-        missing = [key for key in keys if key not in state]
+    def _validate_saved(self, state: Mapping[str, Any], *names: str) -> dict[str, Array]:
+        """Return the arrays with these names of a saved state; its settings must be those of this stepper."""
+        present = self.state()
+        missing = [key for key in present if key not in state]
         if missing:
             raise InvalidSignalError(
-                f"the saved state has no {', '.join(missing)}; give all of what state() returned: {', '.join(keys)}"
+                f"the saved state has no {', '.join(missing)}; give all of what state() returned: {', '.join(present)}"
             )
-
-    def _validate_saved(self, state: Mapping[str, Any]) -> tuple[Array, Array, bool]:
-        """Return x, the last input and the flag of its existence from a saved state."""
-        self._require_keys(state)
-        dt, hold = _as_real_array(state["dt"], "the saved dt"), str(state["hold"])
-        if not np.array_equal(dt, [self.dt]) or hold != self.hold:
-            raise InvalidSignalError(
-                f"the saved state belongs to dt = {dt}, hold = {hold!r}; this stepper has {self.dt}, {self.hold!r}"
-            )
-        x, last = _as_real_array(state["x"], "the saved x"), _as_real_array(state["last_input"], "the saved last_input")
-        expected = (self._n_states,), (self._n_inputs,)
-        if (x.shape, last.shape) != expected or not (np.all(np.isfinite(x)) and np.all(np.isfinite(last))):
-            raise InvalidSignalError(
-                f"the saved x has shape {x.shape} and last_input {last.shape}; this network needs {expected[0]} and "
-                f"{expected[1]}, all finite: restore the state of a stepper of the same network"
-            )
-        return x, last, bool(state["started"])
+        settings = [key for key in present if key not in (*names, "started", "n_taken")]
+        if not all(np.array_equal(np.asarray(state[key]), np.asarray(present[key])) for key in settings):
+            saved, own = (", ".join(f"{key} = {values[key]}" for key in settings) for values in (state, present))
+            raise InvalidSignalError(f"the saved state belongs to {saved}; this stepper has {own}")
+        arrays = {name: _as_real_array(state[name], f"the saved {name}") for name in names}
+        for name, value in arrays.items():
+            if value.shape != present[name].shape or not np.isfinite(value).all():
+                raise InvalidSignalError(
+                    f"the saved {name} has shape {value.shape}; this stepper needs {present[name].shape}, all finite. "
+                    "Restore the state of a stepper of the same network."
+                )
+        return arrays
 
     def _run_chunk(self, samples: Array) -> Array:
         """Return the outputs of a chunk: whole blocks of time in products, other samples one by one."""

@@ -7,9 +7,16 @@ from scipy import linalg, signal
 import ltinet
 from ltinet.identification.linear_parameters import DrivenModel, InitialCondition, fit_inputs
 from ltinet.identification.modal_model import ModalModel
-from ltinet.identification.order_selection import EstimationSettings, fit_driven_model, refine_model
+from ltinet.identification.order_selection import (
+    Candidate,
+    EstimationSettings,
+    admissible_orders,
+    fit_driven_model,
+    refine_model,
+)
 from ltinet.identification.output_error import ParameterLayout, refine_output_error
 from ltinet.identification.records import Record
+from ltinet.identification.report import format_poles
 from ltinet.identification.subspace import compress_hankel, decompose_subspace
 from ltinet.identification.uncertainty import (
     AmbiguousPolePair,
@@ -172,6 +179,7 @@ def test_region_quantile() -> None:
             re, im = turn @ (np.sqrt(axes) * radius * np.array([np.cos(angle), np.sin(angle)]))
             assert pair.contains(pair.pole + complex(re, im)) is inside
     assert pair.contains(-1.0 - 2.0j)
+    assert pair.contains(pair.pole, level=0.0)
     real = ltinet.PoleUncertainty(-1.0 + 0.0j, np.array([[0.01]]), False)
     assert real.contains(-1.0 + 0.257j * -1j)
     assert not real.contains(-1.0 + 0.258j * -1j)
@@ -252,3 +260,33 @@ def test_nearly_meeting_poles_are_contained() -> None:
         held += [any(own.contains(complex(np.log(pole))) for own in regions) for pole in true]
     assert 5 <= n_pairs <= 35
     assert np.mean(held) >= 0.95  # 99 % of 80, less two and a half spreads of dependent twos
+
+
+def test_refinement_with_as_many_samples_as_parameters() -> None:
+    """Pole, input weight and start are three parameters: they reproduce three samples exactly."""
+    u = np.array([[1.0], [-0.5], [2.0]])
+    record = Record(u, signal.lfilter([0.0, 1.0], [1.0, -0.8], u, axis=0) + 0.3 * 0.8 ** np.arange(3.0)[:, None])
+    start = fit_inputs(one_real_pole(0.5), (record,), feedthrough=False, trend="none", scale=np.ones(1))
+    refined = refine_output_error(start, (record,), feedthrough=False, trend="none", scale=np.ones(1))
+    assert refined is not None
+    assert refined.errors[0] <= 1e-12 * start.errors[0]
+    assert refined.model.poles.real == pytest.approx([0.8], rel=1e-6)
+
+
+@pytest.mark.parametrize("n_poles", [7, 8, 9])
+def test_summary_lists_eight_poles(n_poles: int) -> None:
+    poles = -np.arange(1.0, n_poles + 1.0) + 0j
+    lines = format_poles(poles, ())
+    assert [line.split()[:2] for line in lines[:8]] == [["pole", f"-{k}"] for k in range(1, min(n_poles, 8) + 1)]
+    assert [line.split() for line in lines[8:]] == ([["…", "1", "more"]] if n_poles == 9 else [])
+
+
+@pytest.mark.parametrize(("score", "is_admissible"), [(1.010, True), (1.013, False)])
+def test_orders_within_chance_are_admissible(score: float, is_admissible: bool) -> None:
+    """Eight states fewer, with an input and an output: 4 √(16 · 1000/2000)/1000 = 0.0113 is due to chance."""
+    driven = DrivenModel(one_real_pole(0.5), (), np.array([2000.0]))
+    best = {
+        order: (Candidate(order, "moesp", 10, False, False, np.array([1000.0]), driven), value)
+        for order, value in ((2, score), (10, 1.0))
+    }
+    assert admissible_orders(best, 2000, 1000) == ([2, 10] if is_admissible else [10])

@@ -209,6 +209,14 @@ def test_stable_model_where_unstable_ones_diverge():
     assert found.warnings
 
 
+def test_specified_model_that_diverges():
+    """The inverse of a system grows faster than a record of 600 samples can show."""
+    rng = np.random.default_rng(1)
+    own = record(rng, drawn_system(rng, 3, 1, 2), 600)
+    with pytest.raises(ltinet.InvalidSignalError, match="every model diverges"):
+        ltinet.identify(own.y, own.u, dt=1.0, order=3, block_rows=8, method="n4sid", stable=False)
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

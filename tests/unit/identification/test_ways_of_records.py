@@ -60,6 +60,40 @@ def test_poles_of_clean_records(seed, method):
     assert all(np.abs(np.linalg.eigvals(A) - pole).min() < 1e-6 for pole in true)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_subspace_values_match_their_definitions(method):
+    """Projections of future outputs on the past, with inputs removed, computed from the Hankel matrix itself."""
+    rng = np.random.default_rng(2)
+    s, one = 3, record(rng, drawn_system(rng, 2, 1, 2), 200, noise=0.1)
+    H = hankel(one, s)
+    future_u, past, future_y = H[:, :s], H[:, s : 4 * s], H[:, 4 * s :]
+    without_u = np.eye(len(H)) - future_u @ np.linalg.pinv(future_u)
+    if method == "moesp":  # orthogonal projection of the outputs on the past
+        on_past = without_u @ past
+        expected = np.linalg.svd(on_past @ np.linalg.pinv(on_past) @ future_y, compute_uv=False)
+    elif method == "n4sid":  # oblique projection on the past along the future inputs
+        gain = np.linalg.lstsq(np.hstack([past, future_u]), future_y, rcond=None)[0][: past.shape[1]]
+        expected = np.linalg.svd(past @ gain, compute_uv=False)
+    else:  # canonical correlations
+        expected = np.sort(np.cos(linalg.subspace_angles(without_u @ past, without_u @ future_y)))[::-1]
+    values = decompose_subspace(compress_hankel((one,), s), method).values
+    assert values == pytest.approx(expected[: len(values)], rel=1e-8)
+
+
+def test_compressed_regressors_have_the_same_products():
+    rng = np.random.default_rng(3)
+    system = drawn_system(rng, 3, 2, 1)
+    one = record(rng, system, 60, noise=0.1)
+    model = undriven_modal_model(system[0], system[2], n_inputs=2, linear=False)
+    products = []
+    for part in (compress_regressors(model, one), compute_regressors(model, one)):
+        Z = np.hstack(
+            [part.decays, part.responses.reshape(len(part.inputs), -1), part.inputs, part.trends, part.outputs]
+        )
+        products.append(Z.conj().T @ Z)
+    assert np.allclose(products[0], products[1], rtol=0.0, atol=1e-12 * np.abs(products[1]).max())
+
+
 def test_sequences_are_what_modes_do():
     rng = np.random.default_rng(1)
     system = drawn_system(rng, 5, 2, 3)
@@ -172,3 +206,15 @@ def test_linear_trend():
     # √(2 / 2000) of noise beside the outputs' one, 3e-4, and ten times that for what weighs slow states.
     np.testing.assert_allclose(poles, np.sort(true), atol=3e-3)
     assert found.fits.min() > 99.0
+
+
+def test_fit_from_free_responses_in_parts(monkeypatch):
+    """Free responses of two states at a time give the start that the record has."""
+    from ltinet.identification import record_comparison
+
+    monkeypatch.setattr(record_comparison, "_CHUNK_SIZE", 100)  # as if 50 samples were many
+    A, B, C = np.diag([-0.5, -1.0, -2.0]), np.ones((3, 1)), np.array([[1.0, 2.0, -1.0]])
+    system = ltinet.StateSpace(A, B, C, np.zeros((1, 1)))
+    t = np.linspace(0.0, 4.9, 50)
+    free = (C @ (np.array([[3.0], [-1.0], [2.0]]) * np.exp(np.diag(A)[:, None] * t))).T
+    assert system.fit(np.zeros((50, 1)), free, t=t) == pytest.approx([100.0])

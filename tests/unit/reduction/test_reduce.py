@@ -6,6 +6,13 @@ from scipy import linalg, sparse
 
 import ltinet
 from ltinet.reduction import matrix_reduction
+from ltinet.reduction.balanced_truncation import _scaled_modes
+from ltinet.reduction.dissipative_pencil import make_pencil, prove_definite
+from ltinet.reduction.modal_form import modes_from_blocks
+from ltinet.reduction.projection import ReducedStates, project, residual_space
+from ltinet.reduction.rational_krylov import _next_shifts
+from ltinet.reduction.residual_bound import ResidualBound, _best_corner
+from ltinet.reduction.supremum import frequency_grid
 
 
 def plate(n: int = 900) -> ltinet.StateSpace:
@@ -184,3 +191,69 @@ def test_pictures() -> None:
     axes = found.plot.error(np.geomspace(0.01, 100.0, 20))
     assert len(axes.lines) == 3
     assert found.plot.hankel().get_yscale() == "log"
+
+
+# Parts of the reduction.
+
+
+def test_scaled_modes_keep_response_of_uncontrollable_mode() -> None:
+    """The first mode has no input and no units to choose, the pair has outputs 1e6 times its inputs."""
+    rates = np.array([-1.0, -2.0 + 1j, -2.0 - 1j])
+    G, H = np.array([[0.0], [1e-3], [2e-3]]), np.array([[5.0, 1e3, -3e3], [0.0, 2e3, 1e3]])
+    scaled = _scaled_modes(modes_from_blocks(rates, G, H), np.zeros((2, 1)))
+    F = np.array([[-1.0, 0.0, 0.0], [0.0, -2.0, 1.0], [0.0, -1.0, -2.0]])
+    for s in (0.0, 1j, 10j):
+        expected = H @ np.linalg.solve(s * np.eye(3) - F, G)
+        assert scaled.C @ np.linalg.solve(s * np.eye(3) - scaled.A, scaled.B) == pytest.approx(expected, rel=1e-13)
+    pair_inputs, pair_outputs = np.linalg.norm(scaled.B[1:]), np.linalg.norm(scaled.C[:, 1:])
+    assert 0.5 <= pair_inputs / pair_outputs <= 2.0
+
+
+def test_smallest_eigenvalue_of_a_diagonal_matrix_is_exact() -> None:
+    definite = prove_definite(sparse.diags_array([3.0, 0.7, 20.0], format="csc"))
+    assert definite is not None
+    assert definite.smallest == 0.7
+
+
+def test_largest_states_of_a_diagonal_model() -> None:
+    """‖b‖/|iω − λ| of a real pole is largest at rest."""
+    states = ReducedStates(np.diag([-2.0, -0.5]), np.array([[3.0, 4.0], [1.0, 0.0]]))
+    assert states.largest == pytest.approx([2.5, 2.0], rel=1e-15)
+
+
+def test_residual_space_contains_both_residuals() -> None:
+    rng = np.random.default_rng(3)
+    n, eye = 12, np.eye(12)
+    A = sparse.csc_array(rng.standard_normal((n, n)) - 6.0 * eye)
+    system = make_pencil(A, rng.standard_normal((n, 1)), rng.standard_normal((1, n)))
+    projection, V = project(system, linalg.qr(rng.standard_normal((n, 3)), mode="economic")[0])
+    space, dense = residual_space(system, projection, V), A.toarray()
+    assert space.mass >= np.linalg.norm(system.E @ V, 2)
+    for s in (0.0, 2j):
+        y = np.linalg.solve(s * np.eye(3) - projection.A, projection.B)
+        z = np.linalg.solve(s * np.eye(3) - projection.A.T, projection.C.T)
+        for residual, states, expected in (
+            (space.inputs, y, system.B - (s * eye - dense) @ V @ y),
+            (space.outputs, z, system.C.T - (s * eye - dense.T) @ V @ z),
+        ):
+            values = space.Q @ (residual.first + residual.rest @ states)
+            assert np.linalg.norm(values - expected) <= residual.off + 1e-13 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize(("distance", "is_near"), [(0.3, True), (3.5, True), (0.2, False), (5.0, False)])
+def test_shifts_are_imaginary_beside_oscillating_ritz_values(distance: float, is_near: bool) -> None:
+    """Ritz values within a factor of four of the frequency decide; the second one here only lowers the least size."""
+    pair = distance * np.array([[-0.01, 1.0], [-1.0, -0.01]])
+    bound = ResidualBound(1.0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), 1.0, np.nan)
+    (shift,) = _next_shifts(bound, linalg.block_diag(pair, -0.1), [100.0 + 0j], count=1)
+    assert shift == (1j if is_near else 1.0)
+
+
+def test_corner_between_two_bounds() -> None:
+    """The lesser of 1 and 10/ω has the supremum 1."""
+    poles = np.array([-1.0, -100.0], dtype=np.complex128)
+    grid = frequency_grid(poles, spacing=1.6)
+    ones = np.ones(len(grid.omega))
+    supremum, corner = _best_corner(poles, grid, ones, 10.0 * ones)
+    assert 1.0 <= supremum <= 1.5
+    assert 1.0 < corner <= 100.0

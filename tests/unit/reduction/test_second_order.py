@@ -1,12 +1,21 @@
 """Hypothesis: mechanical models are reduced to oscillators, within their bound wherever there is one."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 import ltinet
+from ltinet._util.floating_point import EPS
+from ltinet.reduction.mechanical_modes import Oscillators, _input_output_rounding, peak_gains
+from ltinet.reduction.mechanical_pencil import (
+    LowestModes,
+    compute_lowest_modes,
+    make_mechanical_pencil,
+    remainder_bound,
+)
 from mechanical_models import chain, frequencies, membrane, response
 
 
@@ -53,13 +62,6 @@ def test_a_tolerance_is_met_by_projection() -> None:
 
 def test_the_slowest_modes_and_no_others() -> None:
     """A membrane has pairs of equal stiffnesses, of which iterations like to miss one: pivots count them."""
-    from ltinet.reduction.mechanical_pencil import (
-        LowestModes,
-        compute_lowest_modes,
-        make_mechanical_pencil,
-        remainder_bound,
-    )
-
     given = make_mechanical_pencil(membrane(13, alpha=0.5, beta=1e-3).matrices)
     assert given.damping is not None
     modes = compute_lowest_modes(given, 20)
@@ -146,6 +148,7 @@ def test_what_is_no_model(change: dict, message: str) -> None:
     [
         (lambda M, D, K, B, C: (-M, D, K, B, C), "M is not positive definite"),
         (lambda M, D, K, B, C: (M, D, K - 3.0 * M, B, C), "K is not positive definite"),
+        (lambda M, D, K, B, C: (M, D, 0.0 * K, B, C), "K is not positive definite"),
         (lambda M, D, K, B, C: (M, D, K + np.eye(len(K), k=1), B, C), "K is not symmetric"),
         (lambda M, D, K, B, C: (M, 0.0 * D, K, B, C), "not damped|D is zero"),
         (lambda M, D, K, B, C: (M, D, K, 0.0 * B, C), "B is zero"),
@@ -168,3 +171,73 @@ def test_methods_belong_to_their_kind() -> None:
         ltinet.reduce(model, order=2, method="truncation")
     with pytest.raises(ltinet.InvalidSystemError, match="'truncation'"):
         ltinet.reduce(model.to_state_space(), order=2, method="modes")
+
+
+# Parts of the reduction.
+
+
+@pytest.mark.parametrize("d", [0.1, 1.0, 1.4, 1.45, 1.6, 1.7, 1.8, 3.0])
+def test_peak_gains_match_maximum(d: float) -> None:
+    """The peak moves to zero frequency at d² = 2k."""
+    omega = np.linspace(0.0, 2.0, 40_001)
+    largest = np.max(1.0 / np.abs(1.0 - omega**2 + 1j * omega * d))
+    assert peak_gains(np.ones(1), np.array([d])) == pytest.approx(largest, rel=1e-5)  # ω is 2.5e-5 off, d/4000 at least
+
+
+def test_poles_of_oscillators() -> None:
+    """Two that swing, one of critical damping, and one whose slow pole cancels in the usual formula."""
+    stiffness, damping = np.array([4.0, 1.0, 1.0, 1.0]), np.array([0.1, 1.9, 2.0, 1e9])
+    poles = Oscillators(stiffness, damping, np.ones((4, 1)), np.ones((1, 4))).poles.reshape(2, 4)
+    assert (poles.real < 0.0).all()
+    assert poles.sum(axis=0) == pytest.approx(-damping, rel=1e-15)
+    assert poles.prod(axis=0) == pytest.approx(stiffness, rel=1e-14)
+
+
+def _diagonal_model(stiffness: np.ndarray, *, alpha: float) -> ltinet.SecondOrder:
+    """All positions are modes, with unit mass, one force on all and one output."""
+    n = len(stiffness)
+    M, K = sparse.eye_array(n, format="csc"), sparse.diags_array(stiffness, format="csc")
+    return ltinet.SecondOrder(M, alpha * M, K, np.ones((n, 1)), np.ones((1, n)))
+
+
+@pytest.mark.parametrize("n_below", [9, 10, 11])
+def test_lowest_modes_end_at_the_widest_gap(n_below: int) -> None:
+    """Of twelve stiffnesses the last three may be left out."""
+    stiffness = 1.1 ** np.arange(30.0)
+    stiffness[n_below:] *= 1.5
+    model = make_mechanical_pencil(_diagonal_model(stiffness, alpha=0.1).matrices)
+    assert compute_lowest_modes(model, 11).stiffness == pytest.approx(stiffness[:n_below], rel=1e-12)
+
+
+def test_damping_of_the_size_of_rounding() -> None:
+    model = make_mechanical_pencil(_diagonal_model(np.ones(3), alpha=2.0 * EPS).matrices)
+    assert model.damping is not None
+    assert model.damping.of(np.ones(1)) == pytest.approx(2.0 * EPS)
+
+
+def test_remainder_counts_modes_that_are_not_normalized() -> None:
+    """V = (1 + e) I multiplies the response by (1 + e)²: this counts beside the change of K by at least e k."""
+    e, stiffness = 1e-6, np.array([1.0, 2.0, 4.0])
+    model = make_mechanical_pencil(_diagonal_model(stiffness, alpha=0.1).matrices)
+    assert model.damping is not None
+    bound = remainder_bound(model, model.damping, LowestModes(stiffness, (1.0 + e) * np.eye(3)))
+    off = ((1.0 + e) ** 2 - 1.0) * np.sqrt(3.0)  # ‖VᵀM V − I‖
+    of_K = model.perturbed(3.5 * off * 4.0, 0.0)  # the part of the bound that is larger than either error here
+    h2_of_one = 1.0 / np.sqrt(2.0 * 0.1 * stiffness[0])  # of the slowest mode, ∫ dω/2π |1/(k − ω² + iωd)|² = 1/(2dk)
+    assert of_K.h2 + off * h2_of_one <= bound.h2 < np.inf
+    assert of_K.peak + off * peak_gains(stiffness[:1], np.array([0.1]))[0] <= bound.peak < np.inf
+
+
+def test_rounding_of_modal_inputs_and_outputs_is_bounded() -> None:
+    """Exact rational numbers give the errors of VᵀB and C V, where C V cancels and VᵀB does not."""
+    V = np.array([[0.6, 0.8], [0.8, -0.6]])
+    model = ltinet.SecondOrder(
+        np.eye(2), np.eye(2), np.eye(2), np.array([[1.0], [0.0]]), np.array([[0.8, -0.6 + 1e-9]])
+    )
+    modes = Oscillators(np.ones(2), np.ones(2), V.T @ model.B, model.C @ V)
+    bound = _input_output_rounding(modes, V, model.matrices)
+    for j in range(2):
+        b = sum(Fraction(v) * Fraction(x) for v, x in zip(V[:, j].tolist(), model.B[:, 0].tolist(), strict=True))
+        c = sum(Fraction(v) * Fraction(x) for v, x in zip(V[:, j].tolist(), model.C[0].tolist(), strict=True))
+        error = abs(float(b * c - Fraction(float(modes.B[j, 0])) * Fraction(float(modes.C[0, j]))))
+        assert error * modes.peaks[j] <= bound.peak

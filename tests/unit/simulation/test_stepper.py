@@ -121,7 +121,7 @@ def test_a_state_without_inputs():
         ({"last_input": None, "hold": None}, "no last_input, hold;"),
         ({"x": np.zeros(5)}, r"x has shape \(5,\)"),
         ({"x": np.zeros((1, 6))}, r"x has shape \(1, 6\)"),
-        ({"last_input": np.zeros(3)}, r"last_input \(3,\)"),
+        ({"last_input": np.zeros(3)}, r"last_input has shape \(3,\)"),
         ({"last_input": [np.nan, 0.0]}, "all finite"),
         ({"x": np.full(6, np.inf)}, "all finite"),
         ({"x": np.zeros(6, dtype=complex)}, "real numbers"),

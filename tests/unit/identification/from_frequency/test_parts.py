@@ -18,6 +18,8 @@ from ltinet.identification.block_realization import (
     to_block_realization,
 )
 from ltinet.identification.frequency_data import scale_response
+from ltinet.identification.frequency_fit import fit_warnings
+from ltinet.identification.frequency_order import choose_order
 from ltinet.identification.vector_fitting import balance_over_band, initial_poles, relocate_poles
 
 OMEGA = np.geomspace(0.1, 1e3, 120)
@@ -107,3 +109,21 @@ def test_channel_scaling():
     plain, far = scale_response(OMEGA, H, None), scale_response(1e6 * OMEGA, H * units, None)
     np.testing.assert_allclose(far.s, plain.s, rtol=rounding_tolerance(1))
     np.testing.assert_allclose(far.H * far.weights, plain.H * plain.weights, rtol=rounding_tolerance(10))
+
+
+def test_order_from_fewest_frequencies():
+    """Four poles need nine frequencies beside those that are held out, four of thirteen."""
+    poles = np.array([-0.1 + 1j, -0.2 + 4j])
+    s = 1j * np.geomspace(0.3, 10.0, 13)
+    H = partial_fractions(s, sort_pairs(np.concatenate([poles, poles.conj()]))) @ np.array([1.0, 1.0, 2.0, -1.0])
+    data = scale_response(s.imag, H[:, None, None], None)
+    order, model, _ = choose_order(data, [0, 1, 2, 3, 4])
+    assert order == 4
+    found = np.sort_complex(model.poles[model.poles.imag > 0.0] * data.unit)
+    np.testing.assert_allclose(found, np.sort_complex(poles), rtol=1e-9)
+
+
+def test_narrow_resonance_between_first_frequencies():
+    poles, omega = np.array([-0.01 + 1.5j, -0.01 - 1.5j]), np.array([1.0, 2.0, 3.0])
+    (warning,) = fit_warnings(poles, omega, np.zeros((1, 1)), candidates=(), allowed=[2])
+    assert "1 resonances are narrower" in warning
