@@ -2,9 +2,9 @@
 
 A network needs only T⁻¹B and C T, which are thin products for few inputs and outputs. `FactoredTransformation` keeps
 T = diag(scaling) · Z · basis and multiplies T out on first access, which costs as much as all other steps after the
-Schur form. `DenseTransformation` holds T and T⁻¹ as arrays. `ImplicitTransformation` applies structured bases such as
-T = diag(scaling) Q diag(lengths)⁻¹ with an orthogonal transform Q, without an n × n array. `PlaneRotations` rotates the
-planes of complex pairs, columns of T and rows of T⁻¹.
+Schur form. `DenseTransformation` holds T and T⁻¹ as arrays, `JoinedTransformation` those of two connected systems.
+`ImplicitTransformation` applies structured bases such as T = diag(scaling) Q diag(lengths)⁻¹ with an orthogonal
+transform Q, without an n × n array. `PlaneRotations` rotates the planes of complex pairs, columns of T and rows of T⁻¹.
 """
 
 from collections.abc import Callable, Sequence
@@ -361,5 +361,87 @@ class FactoredTransformation:
         return DenseTransformation, (self.T, self.T_inv)
 
 
-Transformation: TypeAlias = FactoredTransformation | DenseTransformation | ImplicitTransformation
+@final
+@dataclass(frozen=True, eq=False)
+class JoinedTransformation:
+    """Transformation T = [[T₁, 0], [T₂ Y, T₂]] · diag(factors) of two systems, its columns in another order.
+
+    T⁻¹ = diag(factors)⁻¹ [[T₁⁻¹, 0], [−Y T₁⁻¹, T₂⁻¹]]. Products use the factors of both parts; T and T⁻¹ are multiplied
+    out on first access.
+    """
+
+    first: "Transformation"
+    second: "Transformation"
+    coupling: Matrix
+    """Y; zero for systems in parallel."""
+    factors: NDArray[np.float64]
+    order: NDArray[np.intp]
+    rotations: PlaneRotations | None = None
+    sign: float = -1.0
+    """Sign of Y in T⁻¹; 1 for magnitudes, which are all added."""
+
+    @cached_property
+    def T(self) -> Matrix:
+        """T as an array."""
+        n = self.coupling.shape[1]
+        T = np.zeros((len(self.order), len(self.order)))
+        T[:n, :n], T[n:, n:] = self.first.T, self.second.T
+        T[n:, :n] = self.second.T @ self.coupling
+        T = (T * self.factors)[:, self.order]
+        return make_read_only(np.ascontiguousarray(T if self.rotations is None else self.rotations.rotate_columns(T)))
+
+    @cached_property
+    def T_inv(self) -> Matrix:
+        """T⁻¹ as an array."""
+        n = self.coupling.shape[1]
+        T_inv = np.zeros((len(self.order), len(self.order)))
+        T_inv[:n, :n], T_inv[n:, n:] = self.first.T_inv, self.second.T_inv
+        T_inv[n:, :n] = self.sign * (self.coupling @ self.first.T_inv)
+        T_inv = (T_inv / self.factors[:, None])[self.order]
+        return make_read_only(
+            np.ascontiguousarray(T_inv if self.rotations is None else self.rotations.rotate_rows(T_inv))
+        )
+
+    def to_blocks(self, B: Matrix) -> Matrix:
+        """Return T⁻¹ B."""
+        n = self.coupling.shape[1]
+        z = self.first.to_blocks(B[:n])
+        rows = np.vstack([z, self.second.to_blocks(B[n:]) + self.sign * (self.coupling @ z)])
+        rows = (rows / self.factors[:, None])[self.order]
+        return rows if self.rotations is None else self.rotations.rotate_rows(rows)
+
+    def from_blocks(self, C: Matrix) -> Matrix:
+        """Return C T."""
+        n = self.coupling.shape[1]
+        late = self.second.from_blocks(C[:, n:])
+        columns = np.hstack([self.first.from_blocks(C[:, :n]) + late @ self.coupling, late])
+        columns = (columns * self.factors)[:, self.order]
+        return columns if self.rotations is None else self.rotations.rotate_columns(columns)
+
+    def states_of(self, z: Array) -> Array:
+        """Return T z."""
+        return self.T @ z
+
+    def rotated(self, rotations: PlaneRotations) -> "Transformation":
+        """Return the transformation with the planes of some pairs rotated."""
+        if self.rotations is not None:
+            return DenseTransformation(self.T, self.T_inv).rotated(rotations)
+        return replace(self, rotations=rotations)
+
+    def prepared_for(self, _: int) -> "JoinedTransformation":
+        """Return the transformation itself, whose parts prepare their own products."""
+        return self
+
+    @property
+    def magnitudes(self) -> "Transformation":
+        """Absolute values of every factor, as the factors are multiplied one by one."""
+        parts = self.first.magnitudes, self.second.magnitudes
+        rotations = self.rotations and self.rotations.magnitudes
+        return JoinedTransformation(*parts, np.abs(self.coupling), self.factors, self.order, rotations, sign=1.0)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Callable[..., DenseTransformation], tuple[Any, ...]]:
+        return DenseTransformation, (self.T, self.T_inv)
+
+
+Transformation: TypeAlias = FactoredTransformation | DenseTransformation | ImplicitTransformation | JoinedTransformation
 """Transformation x = T z, in factors, as arrays, or as an operator."""

@@ -363,6 +363,34 @@ def test_sums_and_products_of_networks_reuse_their_blocks():
         assert np.all(np.abs(solution.y - direct.y) <= solution.error_bound() + direct.error_bound())
 
 
+def test_networks_in_series_without_coupling_of_their_states():
+    # The first system does not act on the states of the second: B₂ C₁ = 0, and the feedthroughs matter.
+    first = ltinet.StateSpace(np.diag([-1.0, -2.0]), [[1.0], [2.0]], [[1.0, 1.0], [0.0, 0.0]], [[0.5], [3.0]])
+    second = ltinet.StateSpace(np.diag([-3.0, -4.0]), [[0.0, 1.0], [0.0, 2.0]], [[1.0, 1.0]], [[2.0, 0.0]])
+    net = ltinet.series(ltinet.construct(first), ltinet.construct(second))
+    assert "reused" in net.form.decisions[0]
+    assert_close(net, values(second) @ values(first))
+    omega = np.array([0.3, 2.0])
+    np.testing.assert_allclose(net.frequency_response(omega), net.system.frequency_response(omega), rtol=1e-12)
+
+
+def test_networks_with_coupled_neurons_and_many_channels():
+    first = random_system(9, 4, 5, 21)
+    second = random_system(8, 6, 4, 22)
+    second = ltinet.StateSpace(second.A - 9.0 * np.eye(8), second.B, second.C, second.D)
+    one, two = (ltinet.construct(system, max_condition=8.0) for system in (first, second))
+    net = ltinet.series(one, two)
+    assert_close(net, values(second) @ values(first))
+    omega = np.array([0.3, 2.0])
+    np.testing.assert_allclose(
+        net.frequency_response(omega), net.system.frequency_response(omega), rtol=1e-10, atol=1e-12
+    )
+    again = net + 2 * net
+    np.testing.assert_allclose(
+        again.frequency_response(omega), 3 * net.frequency_response(omega), rtol=1e-10, atol=1e-12
+    )
+
+
 def test_multiples_and_selections_of_networks_are_networks():
     one, _ = networks()
     for net, factor in ((2 * one, 2.0), (-one, -1.0), (one / 4, 0.25), (one[0, 0], 1.0)):
