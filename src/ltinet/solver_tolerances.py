@@ -15,6 +15,7 @@ from ltinet.signals.sampled import Hold
 from ltinet.simulation.options import validate_positive
 from ltinet.simulation.solution import Solution
 from ltinet.simulation.solver_errors import NeuronTolerances, search_tolerances
+from ltinet.systems.system_matrices import require_continuous_time
 
 
 def tolerances_for(  # noqa: PLR0913 - the options of the runs that the tolerances are for
@@ -70,6 +71,7 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     >>> bool((solution.error_bound() <= 1e-5).all())
     True
     """
+    require_continuous_time(net, "net.simulate(u, t, engine=…)")
     target = validate_positive(target, "target")
     if engine not in ("per_neuron", "per_interval"):
         raise SimulationError(f'engine must be "per_neuron" or "per_interval", got {engine!r}')

@@ -25,6 +25,7 @@ from ltinet.network.block_system import BlockSystem
 from ltinet.nn.maps import Polynomial, Spline
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.api import resolve_hold
+from ltinet.systems.system_matrices import require_continuous_time
 from ltinet.torch.api import to_torch
 from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.packed_system import PackedSystem, TrainableParts, pack_system
@@ -235,6 +236,7 @@ class Triangular(DoublePrecisionModule):
             raise InvalidNetworkError(
                 f"net is a {type(net).__name__}; give a network: ltinet.construct(system), or model.to_network()"
             )
+        require_continuous_time(net, "net.to_torch(dt)")
         net.signal_settings.refuse_unsupported("nn.Triangular")
         prepared = net._context
         groups = neuron_groups(pack_system(prepared), prepared.blocks)

@@ -389,3 +389,15 @@ def test_fit_of_a_record() -> None:
     assert np.allclose(model.fit(u, y), 100.0, atol=1e-6)
     assert np.allclose(ltinet.construct(model).fit(u[5:], y[5:]), 100.0, atol=1e-6)
     assert (model.fit(u, y, from_rest=True) < 99.9).any()
+
+
+def test_what_needs_continuous_time_says_so() -> None:
+    net = ltinet.construct(_small())
+    calls: list[Callable[[], object]] = [
+        lambda: net.certificate(horizon=1.0),
+        lambda: ltinet.tolerances_for(net, 1e-6, u=np.ones(5), t=0.1 * np.arange(5)),
+        lambda: net.to_torch(0.1),
+    ]
+    for call in calls:
+        with pytest.raises(ltinet.InvalidSystemError, match=r"discrete in time .* convert it first: .*to_continuous"):
+            call()
