@@ -9,9 +9,13 @@ them is within h/2 of it, so
 Gaps whose bound exceeds the largest value found so far are halved until none is left: a branch and bound over
 frequencies without eigenvalues of Hamiltonian matrices. In discrete time ω = tan(θ/2), the bilinear map of the circle.
 
-**Certificate.** In coordinates that balance A, A Z = Z T with the computed Schur form T, and Z⁻¹ A Z = T + ΔT with a
-measured ‖ΔT‖. Poles of T are exact up to rounding, and so is Θ. With V from Tᵀ V + V T = −I (TᵀVT − V = −I), whose
-residual ρ is measured,
+**Certificate by modes.** `refined_modes` gives a modal form whose poles are exact, and bounds on the norms of its
+difference to the system: with these both norms are known up to rounding of sums over the modes. Systems with
+ill-conditioned eigenvectors have no such form.
+
+**Certificate by the Schur form**, which every system has. In coordinates that balance A, A Z = Z T with the computed
+Schur form T, and Z⁻¹ A Z = T + ΔT with a measured ‖ΔT‖. Poles of T are exact up to rounding, and so is Θ. With V from
+Tᵀ V + V T = −I (TᵀVT − V = −I), whose residual ρ is measured,
 
     sup_ω ‖(jω − T)⁻¹‖ ≤ 2‖V‖/(1 − ρ) = κ    (Re xᴴV(jω − T)x ≥ (1 − ρ)‖x‖²/2),
 
@@ -22,7 +26,7 @@ and κ‖ΔT‖ < 1 proves that T + ΔT has no more poles to the right than T. T
 with norms of C R_T and R_T B bounded from the same frequencies. Rounding of each value is bounded by the residual of its
 equation. ΔT includes the rounding of E⁻¹A.
 
-**H₂ norm.** ‖G‖₂² = tr C P Cᵀ for A P + P Aᵀ + B Bᵀ = 0. With the residual W of a computed P and the Gramian Q,
+The H₂ norm is ‖G‖₂² = tr C P Cᵀ for A P + P Aᵀ + B Bᵀ = 0. With the residual W of a computed P and the Gramian Q,
 |tr C P Cᵀ − tr C P̂ Cᵀ| = |tr W Q| ≤ ‖W‖ tr Q, and tr Q ≤ tr Q̂ + n ‖V‖ ‖W_Q‖/(1 − ρ).
 
 Above 200 states norms are estimates: the same numbers without the certificate.
@@ -40,6 +44,7 @@ from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet._util.frequency_supremum import frequency_grid, pole_phase, spectral_norm
 from ltinet._util.text import format_rows, sanitize
+from ltinet.analysis.refined_modes import ModalForm, refined_modes
 from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
 from ltinet.blockdiag.schur import balanced_schur
 from ltinet.errors import InvalidSystemError
@@ -115,6 +120,7 @@ class Peak(NamedTuple):
 
 
 _RELATIVE_WIDTH = 1e-10  # of the interval at which the search for a peak ends
+_FLAT = 1e-13  # of the largest value: the frequency of a flat peak is the lowest one within this share
 _MAX_SAMPLES = 400_000
 _MAX_ROUNDS = 120
 _N_POLISHED = 5  # local maxima that are refined before the branch and bound
@@ -131,6 +137,8 @@ def find_peak(
 
     `evaluate` returns f and bounds on its errors at frequencies; `at_infinity` is the limit of f.
     """
+    # Imported here because `import ltinet` leaves out the package for reduction.
+
     omega = frequency_grid(poles).omega
     values, errors = evaluate(omega)
     omega, values, errors = _polish(evaluate, omega, values, errors)
@@ -153,11 +161,12 @@ def find_peak(
         omega = omega[order]
         values, errors = np.concatenate([values, more])[order], np.concatenate([errors, more_errors])[order]
         theta = np.concatenate([theta, pole_phase(poles, added)])[order]
-    lower = max(float(np.max(values - errors, initial=0.0)), at_infinity)
     bounds = _gap_bounds(values + errors, np.diff(theta, append=theta_end), at_infinity)
-    best = int(np.argmax(values >= np.max(values) * (1.0 - 1e-13)))  # the lowest frequency of a flat peak
-    frequency = math.inf if at_infinity >= values[best] and len(poles) else float(omega[best])
-    return Peak(lower, float(np.max(bounds, initial=at_infinity)), frequency)
+    upper = float(np.max(bounds, initial=at_infinity))
+    best = int(np.argmax(values >= np.max(values) * (1.0 - _FLAT)))
+    if at_infinity >= values[best] and len(poles):
+        return Peak(at_infinity, upper, math.inf)
+    return Peak(float(values[best] - errors[best]), upper, float(omega[best]))
 
 
 def _gap_bounds(values: Array, gaps: Array, at_infinity: float) -> Array:
@@ -257,6 +266,11 @@ def _descriptor_residual(system: SystemMatrices, scaling: Array, *, of_input: bo
     return _norm(np.abs(inverse) @ residual) / (1.0 - defect)
 
 
+def spectral_norm(matrix: Matrix) -> float:
+    """Return the largest singular value; zero for an empty matrix."""
+    return float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0
+
+
 def _norm(matrix: Matrix | Complex) -> float:
     """Return the Frobenius norm, rounded up."""
     return float(np.linalg.norm(matrix)) * (1.0 + 1e-12)
@@ -304,16 +318,69 @@ _UNCERTAIN = (
 )
 
 
+_ACCEPTED_WIDTH = 1e-9  # relative width at which the second certificate is not tried
+
+
+def _narrower(first: SystemNorm | None, second: SystemNorm) -> SystemNorm:
+    """Return the certified norm with the narrower interval."""
+    if first is None or (second.is_certified and second.upper - second.lower < first.upper - first.lower):
+        return second
+    return first
+
+
+def _hinf_norm_by_modes(modes: ModalForm) -> SystemNorm:
+    """Return the H∞ norm of a modal form, with the interval widened by its distance to the system."""
+    poles, dt = modes.poles, modes.dt
+    n, (p, m) = len(poles), modes.D.shape
+    columns, rows = np.linalg.norm(modes.C, axis=0), np.linalg.norm(modes.B, axis=1)
+    products = (modes.C[:, None, :] * modes.B.T).reshape(p * m, n) if p * m <= n else None
+    rounding = EPS * (n + 8)
+
+    def at_points(s: Complex) -> tuple[Array, Array]:
+        gains = 1.0 / (s - poles[:, None])
+        if products is not None:
+            G = modes.D.ravel()[:, None] + products @ gains
+        else:
+            G = modes.D.ravel()[:, None] + np.einsum("pk,ks,km->pms", modes.C, gains, modes.B).reshape(p * m, len(s))
+        values = np.linalg.svd(G.T.reshape(len(s), p, m), compute_uv=False)[:, 0]
+        sizes = (columns * rows) @ np.abs(gains)
+        errors = rounding * (2.0 * sizes + _norm(modes.D)) + 64.0 * EPS * values
+        if dt is not None:  # s is rounded too, and so is its distance from a pole
+            errors = errors + 8.0 * EPS * ((columns * rows) @ np.abs(gains) ** 2)
+        return np.asarray(values, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+
+    def evaluate(omega: Array) -> tuple[Array, Array]:
+        s = np.asarray(1j * omega if dt is None else (1.0 + 1j * omega) / (1.0 - 1j * omega), dtype=np.complex128)
+        pieces = np.array_split(s, max(1, len(s) * (n + p * m) >> 22))
+        values, errors = zip(*(at_points(piece) for piece in pieces), strict=True)
+        return np.concatenate(values), np.concatenate(errors)
+
+    plane = poles if dt is None else (poles - 1.0) / (poles + 1.0)
+    if dt is None:
+        limit, limit_error = spectral_norm(modes.D), 64.0 * EPS * _norm(modes.D)
+    else:
+        limit, limit_error = (float(part[0]) for part in at_points(-np.ones(1, dtype=np.complex128)))
+    peak = find_peak(evaluate, plane, limit + limit_error)
+    slack = modes.hinf_error + 2.0 * limit_error
+    lower, upper = max(peak.lower - slack, 0.0) * (1.0 - 4.0 * EPS), (peak.upper + slack) * (1.0 + 4.0 * EPS)
+    frequency = peak.omega if dt is None else 2.0 * math.atan(peak.omega) / dt
+    return SystemNorm("hinf", min(max(peak.lower, lower), upper), lower, upper, frequency, True)
+
+
 def hinf_norm(system: SystemMatrices) -> SystemNorm:
     """Return the H∞ norm (see the description of the module)."""
     if not system.D.size:
         return SystemNorm("hinf", 0.0, 0.0, 0.0, 0.0, True)
-    schur = _schur_system(system)
-    excess = schur.poles.real if system.dt is None else np.abs(schur.poles) - 1.0
-    if np.max(excess, initial=-1.0) >= 0.0:
-        return _not_stable("hinf")
+    modes = refined_modes(system) if system.n_states <= MAX_CERTIFIED_STATES else None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return _stable_hinf_norm(schur)
+        by_modes = None if modes is None else _hinf_norm_by_modes(modes)
+        if by_modes is not None and by_modes.upper - by_modes.lower <= _ACCEPTED_WIDTH * by_modes.upper:
+            return by_modes
+        schur = _schur_system(system)
+        excess = schur.poles.real if system.dt is None else np.abs(schur.poles) - 1.0
+        if by_modes is None and np.max(excess, initial=-1.0) >= 0.0:
+            return _not_stable("hinf")
+        return _narrower(by_modes, _stable_hinf_norm(schur))
 
 
 def _stable_hinf_norm(schur: _SchurSystem) -> SystemNorm:
@@ -419,15 +486,42 @@ def h2_norm(system: SystemMatrices) -> SystemNorm:
     """Return the H₂ norm (see the description of the module); infinite for a continuous system with D ≠ 0."""
     if not system.D.size:
         return SystemNorm("h2", 0.0, 0.0, 0.0, math.nan, True)
+    modes = refined_modes(system) if system.n_states <= MAX_CERTIFIED_STATES else None
     schur = _schur_system(system)
     excess = schur.poles.real if system.dt is None else np.abs(schur.poles) - 1.0
-    if np.max(excess, initial=-1.0) >= 0.0:
+    if modes is None and np.max(excess, initial=-1.0) >= 0.0:
         return _not_stable("h2")
     if system.dt is None and np.any(system.D):
         note = "D is not zero: the response to white noise has infinite variance"
         return SystemNorm("h2", math.inf, math.inf, math.inf, math.nan, True, (note,))
     with np.errstate(over="ignore", invalid="ignore"):
-        return _stable_h2_norm(schur)
+        by_modes = None if modes is None else _h2_norm_by_modes(modes)
+        if by_modes is not None and by_modes.upper - by_modes.lower <= _ACCEPTED_WIDTH * by_modes.upper:
+            return by_modes
+        return _narrower(by_modes, _stable_h2_norm(schur))
+
+
+def _h2_norm_by_modes(modes: ModalForm) -> SystemNorm:
+    """Return the H₂ norm of a modal form: Σ_kl (c_lᴴc_k)(b_k b_lᴴ)/(−λ_k − λ̄_l), in discrete time over 1 − λ_k λ̄_l."""
+    poles, n = modes.poles, len(modes.poles)
+    if modes.dt is None:
+        denominators: Complex = -(poles[:, None] + poles.conj())
+        relative = np.full((n, n), 2.0 * EPS)
+    else:
+        denominators = 1.0 - poles[:, None] * poles.conj()
+        relative = 2.0 * EPS + 8.0 * EPS / np.abs(denominators)
+    terms = (modes.C.conj().T @ modes.C).T * (modes.B @ modes.B.conj().T) / denominators
+    # Inner products are rounded relative to the norms of their vectors.
+    columns, rows = np.linalg.norm(modes.C, axis=0), np.linalg.norm(modes.B, axis=1)
+    sizes = np.outer(columns * rows, columns * rows) / np.abs(denominators)
+    square = float(terms.real.sum()) + float(np.sum(modes.D**2))
+    error = float((sizes * (relative + EPS * (n * n + sum(modes.D.shape) + 20))).sum())
+    error += EPS * modes.D.size * float(np.sum(modes.D**2))
+    low, high = math.sqrt(max(square - error, 0.0)), math.sqrt(max(square + error, 0.0))
+    lower = max(low - modes.h2_error, 0.0) * (1.0 - 4.0 * EPS)
+    return SystemNorm(
+        "h2", math.sqrt(max(square, 0.0)), lower, (high + modes.h2_error) * (1.0 + 4.0 * EPS), math.nan, True
+    )
 
 
 def _stable_h2_norm(schur: _SchurSystem) -> SystemNorm:

@@ -5,6 +5,7 @@ import pytest
 from scipy import linalg, sparse
 
 import ltinet
+from ltinet._util.frequency_supremum import frequency_grid
 from ltinet.reduction import matrix_reduction
 from ltinet.reduction.balanced_truncation import _scaled_modes
 from ltinet.reduction.dissipative_pencil import make_pencil, prove_definite
@@ -12,7 +13,6 @@ from ltinet.reduction.modal_form import modes_from_blocks
 from ltinet.reduction.projection import ReducedStates, project, residual_space
 from ltinet.reduction.rational_krylov import _next_shifts
 from ltinet.reduction.residual_bound import ResidualBound, _best_corner
-from ltinet.reduction.supremum import frequency_grid
 
 
 def plate(n: int = 900) -> ltinet.StateSpace:

@@ -1,0 +1,145 @@
+"""H₂ and H∞ norms in balls of 400 bits (python-flint): proofs, in which nothing of ltinet takes part.
+
+The H∞ norm is above γ if σ_max(G) is, at some frequency; it is below γ if a stable system's Hamiltonian matrix for γ has no
+eigenvalue on the imaginary axis and γ exceeds ‖D‖ (Boyd, Balakrishnan & Kabamba 1989). Systems in discrete time are mapped by
+z = (1 + w)/(1 − w), exactly.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import acb, acb_mat, arb, arb_mat, ctx, fmpq, fmpq_mat
+from scipy.sparse import issparse
+
+BITS = 400
+
+
+class BallSystem(NamedTuple):
+    """A, B, C, D in balls, in continuous time."""
+
+    A: Any
+    B: Any
+    C: Any
+    D: Any
+
+
+def _mat(values: Any) -> Any:
+    values = values.toarray() if issparse(values) else np.asarray(values)
+    rows, columns = np.shape(values)
+    return arb_mat(rows, columns, [float(value) for value in np.ravel(values)])
+
+
+def _identity(n: int) -> Any:
+    return _mat(np.eye(n))
+
+
+def ball_system(system: Any) -> BallSystem:
+    """Matrices of a system as given, E eliminated in balls, in continuous time."""
+    E, A, B = system.matrices.state_equation
+    A, B = _mat(A), _mat(B)
+    if E is not None:
+        E = _mat(E)
+        A, B = E.solve(A), E.solve(B)
+    C, D = _mat(system.C), _mat(system.D)
+    if system.dt is None:
+        return BallSystem(A, B, C, D)
+    # x = (zI − A)⁻¹B u with z = (1 + w)/(1 − w): w(I + A) x = (A − I) x + B (1 − w) u.
+    one = _identity(system.n_states)
+    inverse = (one + A).inv()
+    G = inverse * B
+    # C (zI − A)⁻¹ B = C' (wI − A')⁻¹ B' + D' with A' = (I + A)⁻¹(A − I), B' = 2 (I + A)⁻¹ G, C' = C, D' = D − C G.
+    return BallSystem(inverse * (A - one), arb(2) * inverse * G, C, D - C * G)
+
+
+def _eigenvalues(matrix: Any) -> list[Any]:
+    """Eigenvalues whose real parts have a sign; repeated ones are roots of the exact characteristic polynomial."""
+    try:
+        values = list(acb_mat(matrix).eig(multiple=True))
+    except ValueError:
+        values = [acb(0)]
+    if any(value.real.contains(0) for value in values) and all(entry.is_exact() for entry in matrix.entries()):
+        return [root for root, _ in _rational(matrix).charpoly().numer().complex_roots()]
+    return values
+
+
+def is_stable(system: BallSystem) -> bool:
+    """All eigenvalues of A are proven to have negative real parts."""
+    return all(value.real < 0 for value in _eigenvalues(system.A))
+
+
+def _rational(matrix: Any) -> Any:
+    entries = []
+    for entry in matrix.entries():
+        assert entry.is_exact()
+        mantissa, exponent = entry.man_exp()
+        entries.append(fmpq(mantissa) * fmpq(2) ** int(exponent))
+    return fmpq_mat(matrix.nrows(), matrix.ncols(), entries)
+
+
+def is_above(system: BallSystem, gamma: float, omega: float) -> bool:
+    """σ_max(G(jω)) ≥ γ is proven, at a frequency of continuous time; infinity for D."""
+    if np.isinf(omega):
+        G = acb_mat(system.D)
+    else:
+        n = system.A.nrows()
+        pencil = acb_mat(_identity(n)) * acb(0, arb(omega)) - acb_mat(system.A)
+        G = acb_mat(system.D) + acb_mat(system.C) * pencil.solve(acb_mat(system.B))
+    gram = _adjoint(G) * G
+    level = arb(gamma) ** 2
+    if gram.nrows() == 1:
+        return bool(gram[0, 0].real >= level)
+    return any(value.real >= level for value in gram.eig(multiple=True))
+
+
+def _adjoint(G: Any) -> Any:
+    entries = [[acb(G[i, j].real, -G[i, j].imag) for i in range(G.nrows())] for j in range(G.ncols())]
+    return acb_mat(entries)
+
+
+def is_below(system: BallSystem, gamma: float) -> bool:
+    """‖G‖∞ < γ is proven for a stable system."""
+    A, B, C, D = system
+    m = D.ncols()
+    if all(entry == 0 for entry in D.entries()):  # γ' = 1/h ≤ γ for a double h leaves all entries of H exact
+        h = np.nextafter(1.0 / gamma, np.inf)
+        assert arb(1) / arb(float(h)) <= arb(gamma)
+        B, gamma = B * arb(float(h)), 1.0
+    R = _identity(m) * arb(gamma) ** 2 - D.transpose() * D
+    if m and not all(value.real > 0 for value in acb_mat(R).eig(multiple=True)):
+        return False
+    R_inv = R.inv()
+    upper = A + B * R_inv * D.transpose() * C
+    right = B * R_inv * B.transpose()
+    below = -(C.transpose() * (_identity(D.nrows()) + D * R_inv * D.transpose()) * C)
+    n = A.nrows()
+    H = arb_mat(2 * n, 2 * n)
+    for i in range(n):
+        for j in range(n):
+            H[i, j], H[i, n + j], H[n + i, j], H[n + i, n + j] = upper[i, j], right[i, j], below[i, j], -upper[j, i]
+    return all(not value.real.contains(0) for value in _eigenvalues(H))
+
+
+def h2_square(system: BallSystem, *, discrete: Any = None) -> Any:
+    """‖G‖₂² as a ball, from the modal sum; for a discrete system pass it as `discrete`."""
+    A, B, C, D = (
+        system if discrete is None else (_mat(part) for part in (discrete.A, discrete.B, discrete.C, discrete.D))
+    )
+    values, right = acb_mat(A).eig(right=True)
+    modes = right.inv() * acb_mat(B)
+    outputs = acb_mat(C) * right
+    P, Q = modes * _adjoint(modes), _adjoint(outputs) * outputs
+    total = acb(0)
+    for k, one in enumerate(values):
+        for j, other in enumerate(values):
+            conjugate = acb(other.real, -other.imag)
+            denominator = -(one + conjugate) if discrete is None else 1 - one * conjugate
+            total += P[k, j] * Q[j, k] / denominator
+    result = total.real
+    if discrete is not None:
+        result += sum((entry**2 for entry in D.entries()), arb(0))
+    return result
+
+
+def precision() -> Any:
+    """Context manager for the working precision."""
+    return ctx.workprec(BITS)
