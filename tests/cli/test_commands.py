@@ -38,7 +38,7 @@ def test_completion_of_commands_and_choices(run_here: Run) -> None:
         shell = {"_LTINET_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
         return run_here(environment=shell).out.decode().split()
 
-    assert completed("ltinet con") == ["construct"]
+    assert completed("ltinet con") == ["connect", "construct"]
     assert completed("ltinet simulate --hold ") == ["linear", "zero", "foh", "zoh"]
     assert b"_ltinet_completion()" in run_here(environment={"_LTINET_COMPLETE": "source_bash"}).out
 

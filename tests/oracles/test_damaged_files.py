@@ -212,7 +212,7 @@ def test_the_file_itself_loads(originals, tmp_path):
         (struct.pack("<Q", 8) + b"[" * 8, "not a readable safetensors file"),
         (serialise({"weights": np.zeros(3)}), "not an ltinet network"),
         (with_header({"__metadata__": {"format": "pt"}}, b""), "not an ltinet network"),
-        (with_header({"__metadata__": {"format": "ltinet-network", "version": "4"}}, b""), "upgrade ltinet"),
+        (with_header({"__metadata__": {"format": "ltinet-network", "version": "5"}}, b""), "upgrade ltinet"),
         (with_header({"__metadata__": {"format": "ltinet-network"}}, b""), "version ''"),
         (with_header({"__metadata__": {"format": "ltinet-network", "version": "1"}}, b""), "checksum"),
     ],

@@ -280,20 +280,27 @@ def test_equal_times_are_a_jump_twice_and_no_time_axis_three_times(net):
             net.simulate(np.ones(count), np.full(count, 2.0))
 
 
-@pytest.mark.parametrize("step", [0.1, 2, True, 1e-9])
-def test_discrete_objects_are_refused_by_name(step):
+@pytest.mark.parametrize("step", [0.1, 2, 1e-9])
+def test_discrete_objects_keep_their_step(step):
     matrices = [np.array([[0.5]])] * 4
     objects = [
         signal.StateSpace(*matrices, dt=step),
         signal.dlti(*matrices, dt=step),
-        signal.TransferFunction([1.0], [1.0, 0.5], dt=step),
+        signal.TransferFunction([1.0], [1.0, -0.5], dt=step),
         signal.ZerosPolesGain([], [0.5], 1.0, dt=step),
     ]
     for obj in objects:
-        with pytest.raises(
-            ltinet.InvalidSystemError, match=r"is discrete in time \(dt = .*(to_continuous\(\)|StateSpace\()"
-        ):
-            ltinet.construct(obj)
+        net = ltinet.construct(obj)
+        assert net.dt == step
+        assert net.poles().tolist() == [0.5]
+
+
+def test_discrete_objects_without_a_step_are_refused_by_name():
+    # SciPy and python-control write True for a step that is not known.
+    with pytest.raises(
+        ltinet.InvalidSystemError, match=r"is discrete in time \(dt = .*(to_continuous\(\)|StateSpace\()"
+    ):
+        ltinet.construct(signal.StateSpace(*[np.array([[0.5]])] * 4, dt=True))
 
 
 # Options that do not apply

@@ -137,8 +137,6 @@ def find_peak(
 
     `evaluate` returns f and bounds on its errors at frequencies; `at_infinity` is the limit of f.
     """
-    # Imported here because `import ltinet` leaves out the package for reduction.
-
     omega = frequency_grid(poles).omega
     values, errors = evaluate(omega)
     omega, values, errors = _polish(evaluate, omega, values, errors)
@@ -264,11 +262,6 @@ def _descriptor_residual(system: SystemMatrices, scaling: Array, *, of_input: bo
     if not defect < 0.5:
         return math.inf
     return _norm(np.abs(inverse) @ residual) / (1.0 - defect)
-
-
-def spectral_norm(matrix: Matrix) -> float:
-    """Return the largest singular value; zero for an empty matrix."""
-    return float(np.linalg.norm(matrix, 2)) if matrix.size else 0.0
 
 
 def _norm(matrix: Matrix | Complex) -> float:

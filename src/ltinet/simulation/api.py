@@ -36,7 +36,7 @@ from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
 
 _ENERGY_TOLERANCE = 1e-3  # of max |u|: polyline that replaces an input whose energy is integrated; its error is added
-_MISSING_TIMES = "t is missing; a model in continuous time needs times. Pass simulate(u, t)."
+_MISSING_TIMES = "t is missing; a model in continuous time needs times. Pass simulate(u, t)"
 _DEFAULT_IMPLICIT_TOLERANCE = 1e-6  # relative error tolerance of the implicit solver
 
 
@@ -96,9 +96,9 @@ def simulate(  # noqa: PLR0913
         norm = context.reduction_error if x0 is None or not np.any(x0) else math.inf
         error = ReductionError(norm, energy.t, energy.values, solution.y.shape[-1])
         return replace(solution, reduction=error)
-    if t is None:
-        raise InvalidSignalError(_MISSING_TIMES)
     try:
+        if t is None:
+            raise InvalidSignalError(_MISSING_TIMES)
         axis = context.time_axis(as_real_times(t, "t"))
     except InvalidSignalError as error:
         raise suggest_swapped_arguments(error, u) from None

@@ -78,10 +78,9 @@ def test_integrators_undamped_unstable_and_static_systems_have_their_pictures(sy
         check_texts(drawn if isinstance(drawn, Figure) else np.ravel(drawn)[0].figure)
 
 
-def test_a_system_in_discrete_time_has_bode_and_nyquist():
+def test_a_system_in_discrete_time_has_bode_nyquist_and_step():
     system = ltinet.StateSpace([[0.5]], [1.0], [1.0], dt=0.1)
     above, _ = system.plot.bode()
     assert above.lines[0].get_xdata()[-1] == pytest.approx(np.pi / 0.1)
     system.plot.nyquist()
-    with pytest.raises(ltinet.InvalidSystemError, match="to_continuous"):
-        system.plot.step()
+    assert np.ravel(system.plot.step())[0].lines[-1].get_drawstyle() == "steps-post"
