@@ -25,6 +25,7 @@ from ltinet.cli.export import export
 from ltinet.cli.identify import identify
 from ltinet.cli.info import info
 from ltinet.cli.io import write_stdout
+from ltinet.cli.margin import margin
 from ltinet.cli.plot import plot
 from ltinet.cli.reduce import reduce
 from ltinet.cli.reproduce import reproduce
@@ -140,7 +141,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-for command in (info, response, identify, compare, reduce, construct, simulate, export, plot, explore, reproduce):
+for command in (
+    info,
+    response,
+    margin,
+    identify,
+    compare,
+    reduce,
+    construct,
+    simulate,
+    export,
+    plot,
+    explore,
+    reproduce,
+):
     app.command()(command)
 
 
