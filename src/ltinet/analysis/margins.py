@@ -449,7 +449,9 @@ def disk_margin(system: SystemMatrices, settings: SignalSettings) -> DiskMargin:
     if settings.has_delays or system.n_inputs > 1:
         end = math.inf if dt is None else math.pi / dt
         samples = _loop_samples(system, float(delays.max()), end)
-        smallest, frequency = _minimum_on_samples(lambda omega: 1.0 / difference(omega), samples, end)
+        smallest, frequency = _minimum_on_samples(
+            lambda omega: 1.0 / np.maximum(difference(omega), _TINY), samples, end
+        )
         peak, frequency = (1.0 / smallest, frequency) if 1.0 / smallest >= at_infinity else (at_infinity, math.inf)
     else:
         peak, frequency = _peak_with_poles(system, difference, at_infinity)
@@ -459,6 +461,7 @@ def disk_margin(system: SystemMatrices, settings: SignalSettings) -> DiskMargin:
     return DiskMargin(alpha, frequency, (low, high), math.degrees(2.0 * math.atan(0.5 * min(alpha, 2.0))))
 
 
+_TINY = float(np.finfo(np.float64).tiny)
 _SCALING_RANGE = 10.0  # of log d around the balanced scaling
 _SWEEPS, _SECTIONS = 3, 30
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)

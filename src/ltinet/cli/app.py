@@ -26,6 +26,7 @@ from ltinet.cli.export import export
 from ltinet.cli.identify import identify
 from ltinet.cli.info import info
 from ltinet.cli.io import write_stdout
+from ltinet.cli.margin import margin
 from ltinet.cli.plot import plot
 from ltinet.cli.reduce import reduce
 from ltinet.cli.reproduce import reproduce
@@ -144,6 +145,7 @@ app = typer.Typer(
 for command in (
     info,
     response,
+    margin,
     identify,
     compare,
     reduce,
