@@ -281,7 +281,7 @@ def test_equal_times_are_a_jump_twice_and_no_time_axis_three_times(net):
 
 
 @pytest.mark.parametrize("step", [0.1, 2, True, 1e-9])
-def test_discrete_objects_are_refused_by_name(step):
+def test_discrete_objects_keep_their_time_step(step):
     matrices = [np.array([[0.5]])] * 4
     objects = [
         signal.StateSpace(*matrices, dt=step),
@@ -290,10 +290,14 @@ def test_discrete_objects_are_refused_by_name(step):
         signal.ZerosPolesGain([], [0.5], 1.0, dt=step),
     ]
     for obj in objects:
-        with pytest.raises(
-            ltinet.InvalidSystemError, match=r"is discrete in time \(dt = .*(to_continuous\(\)|StateSpace\()"
-        ):
-            ltinet.construct(obj)
+        if step is True:  # an unspecified one
+            with pytest.raises(ltinet.InvalidSystemError, match=r"is discrete in time \(dt = .*StateSpace\("):
+                ltinet.construct(obj)
+            continue
+        net = ltinet.construct(obj)
+        assert net.dt == step
+        pulse = net.simulate([1.0, 0.0, 0.0, 0.0]).y
+        assert pulse[2:, 0] == pytest.approx(obj.poles[0].real * pulse[1:-1, 0])
 
 
 # Options that do not apply

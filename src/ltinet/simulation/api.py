@@ -35,7 +35,7 @@ from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
 
 _ENERGY_TOLERANCE = 1e-3  # of max |u|: polyline that replaces an input whose energy is integrated; its error is added
-_MISSING_TIMES = "t is missing; a model in continuous time needs times. Pass simulate(u, t)."
+_MISSING_TIMES = "t is missing; a model in continuous time needs times. Pass simulate(u, t)"
 _DEFAULT_IMPLICIT_TOLERANCE = 1e-6  # relative error tolerance of the implicit solver
 
 
@@ -64,7 +64,7 @@ def simulate_system(
         return simulate(context(), u, t=t, x0=x0, hold=hold, settings=settings)
     require_continuous_time(system, "system.simulate(u, t)")
     if t is None:
-        raise InvalidSignalError(_MISSING_TIMES)
+        raise suggest_swapped_arguments(InvalidSignalError(_MISSING_TIMES), u)
     tolerance = _DEFAULT_IMPLICIT_TOLERANCE if tolerance is None else tolerance
     return simulate_implicit(
         system, pencil, u, t=t, x0=x0, hold=resolve_hold(hold, settings), tolerance=tolerance, settings=settings
@@ -96,7 +96,7 @@ def simulate(  # noqa: PLR0913
         error = ReductionError(norm, energy.t, energy.values, solution.y.shape[-1])
         return replace(solution, reduction=error)
     if t is None:
-        raise InvalidSignalError(_MISSING_TIMES)
+        raise suggest_swapped_arguments(InvalidSignalError(_MISSING_TIMES), u)
     try:
         axis = context.time_axis(as_real_times(t, "t"))
     except InvalidSignalError as error:

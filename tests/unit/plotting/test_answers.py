@@ -78,10 +78,10 @@ def test_integrators_undamped_unstable_and_static_systems_have_their_pictures(sy
         check_texts(drawn if isinstance(drawn, Figure) else np.ravel(drawn)[0].figure)
 
 
-def test_a_system_in_discrete_time_has_bode_and_nyquist():
+def test_a_system_in_discrete_time_has_all_plots():
     system = ltinet.StateSpace([[0.5]], [1.0], [1.0], dt=0.1)
     above, _ = system.plot.bode()
     assert above.lines[0].get_xdata()[-1] == pytest.approx(np.pi / 0.1)
     system.plot.nyquist()
-    with pytest.raises(ltinet.InvalidSystemError, match="to_continuous"):
-        system.plot.step()
+    panels = system.plot.step()
+    assert panels[0, 0].lines[-1].get_ydata()[-1] == pytest.approx(2.0, rel=1e-2)
