@@ -65,7 +65,7 @@ def simulate_system(
         return simulate(context(), u, t=t, x0=x0, hold=hold, settings=settings)
     require_continuous_time(system, "system.simulate(u, t)")
     if t is None:
-        raise InvalidSignalError(_MISSING_TIMES)
+        raise suggest_swapped_arguments(InvalidSignalError(_MISSING_TIMES), u)
     tolerance = _DEFAULT_IMPLICIT_TOLERANCE if tolerance is None else tolerance
     return simulate_implicit(
         system, pencil, u, t=t, x0=x0, hold=resolve_hold(hold, settings), tolerance=tolerance, settings=settings
