@@ -8,7 +8,7 @@ import numpy as np
 
 from ltinet.cli.info import to_json_number
 from ltinet.cli.io import show_status, write_stdout
-from ltinet.cli.options import channel_names, flag, option, parse_channel
+from ltinet.cli.options import flag, option, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.state_space import StateSpace
@@ -30,10 +30,8 @@ def margin(
     """
     model = read_system_or_network(file, matrix)
     system = model.to_state_space() if isinstance(model, DynamicNetwork) else model
-    row = parse_channel(
-        channel, channel_names(model.n_outputs, "y", model.output_names), option="--output", noun="output"
-    )
-    column = parse_channel(input, channel_names(model.n_inputs, "u", model.input_names), option="--input", noun="input")
+    row = parse_channel(channel, model.output_names, option="--output", noun="output")
+    column = parse_channel(input, model.input_names, option="--input", noun="input")
     if row is not None or column is not None:
         system = _select(system, row or 0, column or 0)
     with show_status(f"computing margins of {system.n_states} states"):

@@ -25,6 +25,9 @@ from ltinet.systems.system_matrices import SystemMatrices
 DenseMethod = Literal["truncation", "singular_perturbation"]
 Candidate = TypeVar("Candidate")
 
+MEASURED_ROUNDING = "bilinear map"
+"""Name of the part of an error bound that is measured, not proven."""
+
 
 @dataclass(frozen=True)
 class ReductionOptions:

@@ -18,7 +18,12 @@ from ltinet._util.floating_point import Array
 from ltinet.analysis.frequency_response import transfer_evaluator
 from ltinet.analysis.sampling import by_differences, from_differences
 from ltinet.errors import InvalidSystemError
-from ltinet.reduction.balanced_truncation import ReductionOptions, ReductionOutcome, StateSpaceMatrices
+from ltinet.reduction.balanced_truncation import (
+    MEASURED_ROUNDING,
+    ReductionOptions,
+    ReductionOutcome,
+    StateSpaceMatrices,
+)
 from ltinet.reduction.matrix_reduction import reduce_matrices
 from ltinet.reduction.rational_krylov import ProgressCallback
 from ltinet.systems.system_matrices import SystemMatrices
@@ -53,7 +58,7 @@ def reduce_discrete(
         algorithm=f"{outcome.algorithm} of the bilinear image",
         estimate=outcome.estimate + rounding,
         h2_bound=lambda: math.inf if bound is None else bound,
-        parts=outcome.parts if bound is None else {**outcome.parts, "bilinear map": rounding},
+        parts=outcome.parts if bound is None else {**outcome.parts, MEASURED_ROUNDING: rounding},
     )
 
 
