@@ -119,7 +119,7 @@ class Peak(NamedTuple):
     omega: float
 
 
-_RELATIVE_WIDTH = 1e-10  # of the interval at which the search for a peak ends
+_RELATIVE_WIDTH = 2e-9  # of the interval at which the search for a peak ends
 _FLAT = 1e-13  # of the largest value: the frequency of a flat peak is the lowest one within this share
 _MAX_SAMPLES = 400_000
 _MAX_ROUNDS = 120
@@ -311,7 +311,7 @@ _UNCERTAIN = (
 )
 
 
-_ACCEPTED_WIDTH = 1e-9  # relative width at which the second certificate is not tried
+_ACCEPTED_WIDTH = 4e-9  # relative width at which the second certificate is not tried
 
 
 def _narrower(first: SystemNorm | None, second: SystemNorm) -> SystemNorm:

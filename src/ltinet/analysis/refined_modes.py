@@ -248,4 +248,4 @@ def _response_errors(
     for weights in (sup, root):
         x, dx = amplify @ (weights @ (norm_B + error_B)), amplify @ (weights @ error_B)
         results.append(float(y @ (state_error @ x) + norm_C @ dx + error_C @ x) * (1.0 + 1e-6))
-    return results[0], results[1]
+    return (results[0], results[1]) if np.isfinite(results).all() else None

@@ -286,6 +286,8 @@ def closed_loop_is_stable(system: SystemMatrices, settings: SignalSettings) -> b
     """Return True if the loop, closed by negative feedback, is stable."""
     if not settings.has_delays:
         return is_stable(closed_loop(system))
+    if system.dt is None and system.D.shape == (1, 1) and abs(system.D[0, 0]) >= 1.0:
+        return False  # a chain of infinitely many poles tends to Re s = log|D|/τ ≥ 0
     count = count_with_delays(system, settings.total_delay(system.n_outputs, system.n_inputs))
     return count == 0 and _is_detectable(system, pole_regions(system))
 

@@ -181,6 +181,13 @@ def test_an_interval_on_the_unit_circle_has_no_crossings() -> None:
     assert not found.is_stable
 
 
+def test_a_delayed_gain_of_more_than_one_is_not_stable() -> None:
+    assert not ltinet.StateSpace([], [], [], 2.0, input_delay=1.0).margin().is_stable
+    small = ltinet.StateSpace([], [], [], 0.5, input_delay=1.0).margin()
+    assert small.is_stable
+    assert_allclose([small.gain_margin, small.modulus_margin], [2.0, 0.5], rtol=1e-12)
+
+
 def test_margins_unpack_and_print() -> None:
     margins = ltinet.margin(([4.0], [1.0, 3.0, 3.0, 1.0]))
     gm, pm, wcg, wcp = margins

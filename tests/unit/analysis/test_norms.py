@@ -194,6 +194,15 @@ def test_delays_do_not_change_norms() -> None:
     assert later.norm("hinf") == system.norm("hinf")
 
 
+def test_defective_and_flat_systems_have_finite_intervals() -> None:
+    # Two samples of delay are an all-pass with a nilpotent A; so is a quotient of mirrored polynomials.
+    two_steps = ltinet.StateSpace([[0, 1], [0, 0]], [0, 1], [1, 0], dt=1.0).norm("hinf")
+    flat = ltinet.norm((list(np.poly([1.0, 2.0])), list(np.poly([-1.0, -2.0]))), "hinf")
+    for found in (two_steps, flat):
+        assert found.is_certified
+        assert found.lower <= 1.0 <= found.upper <= 1.0 + WELL_DAMPED
+
+
 def test_unknown_norms_are_refused() -> None:
     with pytest.raises(InvalidSystemError, match='"hinf"'):
         ltinet.norm(([1.0], [1.0, 1.0]), "h1")
