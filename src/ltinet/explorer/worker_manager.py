@@ -7,9 +7,12 @@ sends it back. A thread for each worker (`_listen`) receives it and wakes the wa
 
 There are two levels of processes, the server and the workers that it starts; workers start none. One worker computes
 views, another one error bands and downloads; both stay, and have caches. The second prepares the trade-off curve of a new
-system while the first computes its view. Each comparison of engines and each uploaded file has a worker of its own. A
-request that is cancelled, replaced by a newer one of the same tab and kind, or exceeds its time limit ends with its
-worker, and the next request starts another. Workers come from the fork server of `multiprocessing`, which has imported
+system while the first computes its view. Each comparison of engines and each uploaded file has a worker of its own.
+
+A request is stopped if the page cancels it, if a newer one of the same tab and kind replaces it (the page itself cancels
+views), or if its time limit, which includes waiting, is exceeded. Its worker is killed, and the next request starts
+another. All other requests that wait for this worker, of any tab, get status 409 with it; the page repeats these by
+itself, up to three times (`persistent.js`). Workers come from the fork server of `multiprocessing`, which has imported
 everything, within milliseconds, and are started as programs where processes cannot be forked (Windows). The server
 itself, which has threads, is never forked.
 """
@@ -31,7 +34,7 @@ from ltinet.explorer.requests import SINGLE_KINDS, PageResponse, error_response
 from ltinet.explorer.worker import pack_message, receive_message, run_worker
 
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-_DEFAULT_TIMEOUT = 600.0  # seconds until a worker is killed
+_DEFAULT_TIMEOUT = 600.0  # seconds from sending a request until its worker is killed
 _TIMEOUTS = {"open": 30.0}
 
 
@@ -43,7 +46,7 @@ class _PendingRequest(NamedTuple):
     response: "queue.SimpleQueue[PageResponse]"
 
     def stop(self) -> None:
-        """Respond that it was stopped: with 409 to a view, which the page requests again, or 400."""
+        """Respond that it was stopped: with 409 to a view, which the page repeats, or 400."""
         if self.kind == "view":
             self.response.put(_superseded())
         else:
@@ -190,16 +193,19 @@ class WorkerManager:
 
     def _listen(self, worker: _WorkerHandle) -> None:
         """Receive responses until the worker has ended; requests without a response get an error then."""
-        with suppress(EOFError, OSError):
-            while True:
-                header, content = receive_message(worker.connection)
-                request = worker.waiting.pop(header["id"], None)
-                if request is not None:
-                    request.response.put(PageResponse(header["status"], content, header["type"], header["name"]))
-        with self._lock:
-            self._remove(worker)
-            for request in worker.waiting.values():
-                request.stop()
+        try:
+            with suppress(EOFError, OSError):
+                while True:
+                    header, content = receive_message(worker.connection)
+                    with self._lock:
+                        request = worker.waiting.pop(header["id"], None)
+                    if request is not None:
+                        request.response.put(PageResponse(header["status"], content, header["type"], header["name"]))
+        finally:
+            with self._lock:
+                self._remove(worker)
+                for request in worker.waiting.values():
+                    request.stop()
         worker.process.join()
         worker.connection.close()
 

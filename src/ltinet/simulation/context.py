@@ -1,4 +1,4 @@
-"""Simulation context: a system in the coordinates in which it is stepped, with everything that its runs share.
+"""Simulation context (prepared network): a system in the coordinates in which it is stepped, and what its runs share.
 
     x0 ──validated, one row per member of a batch──▶ x ──T⁻¹──▶ z ──packed──▶ (Re v, Im v, dense states)
 
@@ -9,12 +9,13 @@ original coordinates T is a diagonal matrix of powers of two that balances A (no
 reduced from a larger one before. Networks that were trained, truncated, built from parameters or loaded without a
 system have none; they stand for themselves and run in block coordinates.
 
-A `SimulationContext` is all that runs of one network share. It is made from three values that never change: the parts
-of the network (or a function that constructs them on first use), the system `origin` and the error of its reduction.
-Delays, operating point and hold are no part of it, so that networks that differ in these share one context. Everything
-else follows from the three values and is kept for speed only: cached properties of this module, computed on first use;
+A `Realization` is a system in one kind of coordinates. A `SimulationContext` is the realization in block coordinates; its
+property `original` is the one in original coordinates, and `coordinate_selection` decides which of both a run uses. It
+is made from four values that never change: the parts of the network (or a function that constructs them on first use),
+the system `origin`, the error of its reduction and the time step of a model in discrete time. Delays, operating point and hold are no part of it, so that networks that differ in these share one context. Everything
+else follows from these values and is kept for speed only: cached properties of this module, computed on first use;
 `grids`, a cache by step length; and the last time axis, which `time_axis` compares with the next. No other module
-writes to a context, and no result depends on what is cached.
+assigns attributes of a context (two networks may hold the same one), and no result depends on what is cached.
 """
 
 import math
