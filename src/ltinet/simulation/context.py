@@ -9,13 +9,14 @@ original coordinates T is a diagonal matrix of powers of two that balances A (no
 reduced from a larger one before. Networks that were trained, truncated, built from parameters or loaded without a
 system have none; they stand for themselves and run in block coordinates.
 
-A `Realization` is a system in one kind of coordinates. A `SimulationContext` is the realization in block coordinates; its
-property `original` is the one in original coordinates, and `coordinate_selection` decides which of both a run uses. It
-is made from four values that never change: the parts of the network (or a function that constructs them on first use),
-the system `origin`, the error of its reduction and the time step of a model in discrete time. Delays, operating point and hold are no part of it, so that networks that differ in these share one context. Everything
-else follows from these values and is kept for speed only: cached properties of this module, computed on first use;
-`grids`, a cache by step length; and the last time axis, which `time_axis` compares with the next. No other module
-assigns attributes of a context (two networks may hold the same one), and no result depends on what is cached.
+A `Realization` is a system in one kind of coordinates. A `SimulationContext` is the realization in block coordinates;
+its property `original` is the one in original coordinates, and `coordinate_selection` decides which of both a run uses.
+It is made from four values that never change: the parts of the network (or a function that constructs them on first
+use), the system `origin`, the error of its reduction, and the time step of a model in discrete time. Delays, operating
+point and hold are no part of it, so that networks that differ in these share one context. Everything else follows from
+these values and is kept for speed only: cached properties of this module, computed on first use; `grids`, a cache by
+step length; and the last time axis, which `time_axis` compares with the next. No other module assigns attributes of a
+context (two networks may hold the same one), and no result depends on what is cached.
 """
 
 import math
