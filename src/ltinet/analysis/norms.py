@@ -33,6 +33,7 @@ Above 200 states norms are estimates: the same numbers without the certificate.
 """
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, final
@@ -271,7 +272,9 @@ def _norm(matrix: Matrix | Complex) -> float:
 
 def _solve_lyapunov(T: Matrix, W: Matrix, dt: float | None) -> Matrix:
     """Return a symmetric P with T P + P Tᵀ + W = 0, in discrete time T P Tᵀ − P + W = 0."""
-    P = linalg.solve_continuous_lyapunov(T, -W) if dt is None else linalg.solve_discrete_lyapunov(T, W)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of an equation that is nearly singular: residuals are checked
+        P = linalg.solve_continuous_lyapunov(T, -W) if dt is None else linalg.solve_discrete_lyapunov(T, W)
     return np.asarray(0.5 * (P + P.T), dtype=np.float64)
 
 
@@ -300,15 +303,15 @@ def _lyapunov_bound(T: Matrix, dt: float | None, perturbation: float) -> float:
     return 2.0 * size / (1.0 - rho) if rho < 1.0 else math.inf
 
 
-def _not_stable(kind: str) -> SystemNorm:
-    note = "the system has poles outside the stability region or on its boundary"
-    return SystemNorm(kind, math.inf, math.inf, math.inf, math.nan, True, (note,))
+def _not_stable(kind: str, schur: _SchurSystem) -> SystemNorm:
+    """Return an infinite norm, certified if T + ΔT is proven to have as many unstable eigenvalues as T."""
+    if math.isfinite(_lyapunov_bound(schur.T, schur.dt, schur.state_error)):
+        note = "the system has poles outside the stability region"
+        return SystemNorm(kind, math.inf, math.inf, math.inf, math.nan, True, (note,))
+    return SystemNorm(kind, math.inf, 0.0, math.inf, math.nan, False, (_UNCERTAIN,))
 
 
-_UNCERTAIN = (
-    "the distance of the poles to the stability boundary is within rounding errors of A: the upper end of the interval is "
-    "unknown"
-)
+_UNCERTAIN = "the distance of poles to the stability boundary is within rounding errors of A: the norm may be infinite"
 
 
 _ACCEPTED_WIDTH = 4e-9  # relative width at which the second certificate is not tried
@@ -372,7 +375,7 @@ def hinf_norm(system: SystemMatrices) -> SystemNorm:
         schur = _schur_system(system)
         excess = schur.poles.real if system.dt is None else np.abs(schur.poles) - 1.0
         if by_modes is None and np.max(excess, initial=-1.0) >= 0.0:
-            return _not_stable("hinf")
+            return _not_stable("hinf", schur)
         return _narrower(by_modes, _stable_hinf_norm(schur))
 
 
@@ -483,7 +486,7 @@ def h2_norm(system: SystemMatrices) -> SystemNorm:
     schur = _schur_system(system)
     excess = schur.poles.real if system.dt is None else np.abs(schur.poles) - 1.0
     if modes is None and np.max(excess, initial=-1.0) >= 0.0:
-        return _not_stable("h2")
+        return _not_stable("h2", schur)
     if system.dt is None and np.any(system.D):
         note = "D is not zero: the response to white noise has infinite variance"
         return SystemNorm("h2", math.inf, math.inf, math.inf, math.nan, True, (note,))

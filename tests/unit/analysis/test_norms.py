@@ -175,6 +175,22 @@ def test_norms_of_systems_that_are_not_stable_are_infinite(A: float, dt: float |
     system = ltinet.StateSpace(A, 1.0, 1.0, dt=dt)
     assert system.norm("hinf").value == system.norm("h2").value == np.inf
     assert not system.isstable()
+    # On the boundary rounding of A decides, and the interval says so; beyond it the norm is proven to be infinite.
+    is_beyond = A > 0.0 if dt is None else abs(A) > 1.0
+    assert system.norm("hinf").is_certified == is_beyond
+    assert system.norm("hinf").lower == (np.inf if is_beyond else 0.0)
+
+
+def test_rounding_of_repeated_poles_is_no_proof_of_instability() -> None:
+    # (s + 0.01)¹⁰ in random coordinates: computed eigenvalues scatter by 0.03, across the boundary.
+    Q, _ = np.linalg.qr(np.random.default_rng(2).standard_normal((10, 10)))
+    A = Q @ (np.diag(np.full(10, -0.01)) + np.diag(np.ones(9), 1)) @ Q.T
+    system = ltinet.StateSpace(A, Q[:, -1], Q[:, 0])
+    assert system.poles().real.max() > 0.0
+    for kind in ("hinf", "h2"):
+        found = system.norm(kind)
+        assert (found.lower, found.upper, found.is_certified) == (0.0, np.inf, False)
+        assert "within rounding errors" in found.notes[0]
 
 
 def test_static_gains_and_feedthrough() -> None:
