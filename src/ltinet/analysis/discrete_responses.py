@@ -25,13 +25,13 @@ from ltinet.analysis.response_times import (
     settling_time_bound,
     slowest_modes,
 )
-from ltinet.analysis.responses import Channel, Times, resolve_index, select_output, with_notes
+from ltinet.analysis.responses import Channel, Times, resolve_index, select_output
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import as_real_array
 from ltinet.simulation.api import simulate
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.discrete import sample_times
-from ltinet.simulation.solution import Solution
+from ltinet.simulation.solution import Solution, with_notes
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 

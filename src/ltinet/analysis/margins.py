@@ -106,7 +106,7 @@ class Margins:
 
     def __str__(self) -> str:
         verdict = "stable" if self.is_stable else "not stable"
-        return "\n".join([text_table(_HEADINGS, self._rows()), f"closed loop: {verdict}", *self.notes])
+        return "\n".join([f"closed loop: {verdict}", text_table(_HEADINGS, self._rows()), *self.notes])
 
     def _repr_html_(self) -> str:
         return html_table(_HEADINGS, self._rows())
@@ -129,7 +129,7 @@ class Margins:
         return [[name, text, "–" if math.isnan(omega) else f"{omega:.5g}"] for name, text, omega in [*rows, *more]]
 
 
-_MAX_ROWS = 12  # of further crossings in a printed table
+_MAX_ROWS = 4  # of further crossings in a printed table
 
 
 @final
@@ -154,6 +154,12 @@ class DiskMargin:
     frequency: float
     gain_range: tuple[float, float]
     phase: float
+
+    def __str__(self) -> str:
+        low, high = self.gain_range
+        return (
+            f"disk margin: {self.margin:.5g}, gain from {low:.4g} to {high:.4g} and phase ± {self.phase:.4g}° together"
+        )
 
 
 # Crossings.
@@ -204,7 +210,9 @@ def _build_loop(system: SystemMatrices, delay: float) -> _Loop:
         if stop * delay / _DELAY_STEP > _MAX_SAMPLES:
             stop = _MAX_SAMPLES * _DELAY_STEP / delay
         if stop < end:
-            note = (f"gain margins are listed up to ω = {stop:.5g}; the delay adds further ones at lower gains",)
+            note = (
+                f"gain margins are listed up to ω = {stop:.5g}; beyond, where |L| is smaller, the delay adds larger ones",
+            )
         n_samples = math.ceil(stop * delay / _DELAY_STEP) + 1
         omega = np.unique(np.concatenate([omega[omega <= stop], np.linspace(0.0, stop, n_samples + 1)[1:]]))
     return _Loop(rational, response, omega, end, delay, note)

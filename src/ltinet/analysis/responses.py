@@ -37,7 +37,7 @@ from ltinet.signals.times import as_real_times, uniform_step
 from ltinet.simulation.api import simulate
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.delays import DelayedTrajectory
-from ltinet.simulation.solution import ErrorBound, HasInput, Solution, Trajectory
+from ltinet.simulation.solution import ErrorBound, HasInput, Solution, Trajectory, with_notes
 from ltinet.systems.signal_names import Names
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
@@ -273,11 +273,6 @@ def _outputs(system: SystemMatrices, i: int | None) -> list[int]:
     return list(range(system.n_outputs)) if i is None else [i]
 
 
-def with_notes(solution: Solution, notes: tuple[str, ...]) -> Solution:
-    """Return the solution with more notes."""
-    return replace(solution, stats={**solution.stats, "notes": (*solution.notes, *notes)})
-
-
 def suggest_end_time(prepared: SimulationContext, system: SystemMatrices, *, input: int, output: int) -> float:
     """Return the time by which the step response from an input to an output has settled, from the modes alone."""
     modes = excited_modes(prepared, system, input, output, of_step=True)
@@ -324,7 +319,7 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     Solution
     """
     if not settings.has_delays or (kind == "initial" and settings.output_delay is None):
-        return run(t)
+        return with_notes(run(t), settings.notes)
     i, j = resolve_index(output, system.output_names, "output"), None
     outputs = settings.array("output_delay", system.n_outputs)[_chosen(i)]
     delays, state_delays = outputs, None
@@ -333,7 +328,7 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
         inputs = settings.array("input_delay", system.n_inputs)
         state_delays = inputs if j is None else np.asarray(inputs[j])
         delays = state_delays[..., None] + outputs
-    core = run(t)
+    core = with_notes(run(t), settings.notes)
     if t is None:
         notes = core.notes
         core = run(_extended_times(core.t, np.unique(delays)))

@@ -50,7 +50,9 @@ def connect(
         float, option("X", "Limit on cond(T), at least 1.", default=f"{DEFAULT_MAX_CONDITION:g}")
     ] = DEFAULT_MAX_CONDITION,
 ) -> None:
-    """Connect systems by the names of their signals, and construct the network of the whole.
+    """Connect systems by the names of their signals.
+
+    The network of the whole is written.
 
     LOOP has the tables [systems], with files or coefficients by name, [connections], [inputs] and [outputs]; see the
     page "From plant to loop to board" of the documentation.

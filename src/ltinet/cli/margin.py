@@ -44,9 +44,7 @@ def margin(
             facts |= {item.name: getattr(margins, item.name) for item in fields(margins)}
         write_stdout(json.dumps({name: _plain(value) for name, value in facts.items()}, indent=2) + "\n")
         return
-    low, high = disk.gain_range
-    text = f"disk margin: {disk.margin:.5g}, gain from {low:.4g} to {high:.4g} and phase ± {disk.phase:.4g}° together"
-    write_stdout(f"{text}\n" if margins is None else f"{margins}\n{text}\n")
+    write_stdout(f"{disk}\n" if margins is None else f"{margins}\n{disk}\n")
 
 
 def _select(system: StateSpace, row: int, column: int) -> StateSpace:

@@ -84,8 +84,8 @@ def resolve_delays(systems: Sequence[StateSpace], wiring: Wiring, channels: Chan
         where = outer.format(inputs=channels.inputs, outputs=channels.outputs)
         raise InvalidSystemError(
             f"{where} cannot be moved to the inputs and outputs of the interconnection: it is in a loop, or paths of "
-            "different delay meet. In continuous time replace delays by rational functions first: "
-            "ltinet.pade(system, order)"
+            "different delay meet. In continuous time replace delays by rational functions first, "
+            "ltinet.pade(system, order); in discrete time, system.to_discrete(dt), they are exact"
         )
     # Delays of channels inside become states; others may stay outside.
     inside_u, inside_y = wiring.K.any(axis=1), wiring.K.any(axis=0)

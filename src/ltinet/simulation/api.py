@@ -30,7 +30,7 @@ from ltinet.simulation.discrete import refuse_linear_hold, simulate_discrete
 from ltinet.simulation.engines import select_engine
 from ltinet.simulation.implicit import simulate_implicit
 from ltinet.simulation.options import validate_n_jobs
-from ltinet.simulation.solution import Solution
+from ltinet.simulation.solution import Solution, with_notes
 from ltinet.systems.signal_names import UNNAMED
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
@@ -91,6 +91,7 @@ def simulate(  # noqa: PLR0913
         solution, energy = simulate_discrete(
             context, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=engine_options, settings=settings
         )
+        solution = with_notes(solution, settings.notes)
         if context.reduction_error is None:
             return solution
         norm = context.reduction_error if x0 is None or not np.any(x0) else math.inf
@@ -116,6 +117,7 @@ def simulate(  # noqa: PLR0913
         D = context.system.D if context.origin is None else context.origin.D  # the latter without the network
         solution = solution_from_core(solution, settings, given=given, context=context, D=D, x0=x0)
     solution = replace(solution, stats={**solution.stats, "hold": getattr(given.signal, "hold", None)})
+    solution = with_notes(solution, settings.notes)
     return solution if names is UNNAMED or names == UNNAMED else replace(solution, signal_names=names)
 
 

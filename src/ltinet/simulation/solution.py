@@ -7,7 +7,7 @@ second the value after it: states do not jump, D u does.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 import numpy as np
@@ -310,3 +310,10 @@ def _format_outputs(names: Sequence[str], values: Array) -> str:
     ]
     more = [f"… ({len(names)} in all)"] if len(names) > _MAX_LISTED_OUTPUTS else []
     return ", ".join([*first, *more])
+
+
+def with_notes(solution: Solution, notes: tuple[str, ...]) -> Solution:
+    """Return the solution with more notes, each of them once."""
+    if not set(notes) - set(solution.notes):
+        return solution
+    return replace(solution, stats={**solution.stats, "notes": tuple(dict.fromkeys((*solution.notes, *notes)))})

@@ -427,3 +427,19 @@ def test_reduction_errors_of_networks_are_added_or_unknown():
     assert (-2 * reduced).reduction_error == 0.5
     assert (reduced * two).reduction_error == np.inf
     assert (one * two).reduction_error is None
+
+
+def test_results_of_a_loop_with_an_approximated_delay_carry_its_note():
+    plant = ltinet.tf([3.0], [20.0, 1.0], input_delay=4.0)
+    loop = ltinet.feedback(ltinet.pade(plant, 4) * ltinet.pid(0.8, 0.04))
+    t = np.linspace(0.0, 40.0, 401)
+    sampled = loop.to_discrete(0.1)
+    for solution in (
+        loop.simulate(np.ones(401), t),
+        loop.step_response(),
+        loop.impulse_response(t),
+        ltinet.construct(loop).simulate(np.ones(401), t),
+        sampled.simulate(np.ones(401)),
+        sampled.step_response(),
+    ):
+        assert sum("Padé approximants of order 4" in note for note in solution.notes) == 1
