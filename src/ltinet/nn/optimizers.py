@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from torch.func import functional_call, jacfwd
+from torch.func import functional_call, jvp, vmap
 
 from ltinet.errors import SimulationError
 from ltinet.nn.feedback import reuse_solutions
@@ -180,14 +180,31 @@ class LevenbergMarquardtOptimizer:
                 return functional_call(self._module, values, (records,))
 
             if self._batches:
-                chunk_size = max(1, _MAX_BATCHED_ENTRIES // max(value.numel(), 1))
                 try:
-                    with torch.no_grad():
-                        J = jacfwd(residuals, chunk_size=chunk_size)(parameters)
-                    return value, torch.cat([J[name].flatten(1) for name in parameters], 1)
+                    return value, self._batched_jacobian(residuals, parameters, value.numel())
                 except RuntimeError:  # a user's map may branch on values, which vmap does not support
                     self._batches = False
             return value, jacobian_by_columns(residuals, parameters)
+
+    @staticmethod
+    def _batched_jacobian(
+        residuals: Callable[[dict[str, Tensor]], Tensor], parameters: dict[str, Tensor], n_residuals: int
+    ) -> Tensor:
+        """Return the Jacobian, computed in batches of columns of limited memory, which `torch.func.jacfwd` cannot."""
+        sizes = [values.numel() for values in parameters.values()]
+
+        def column(direction: Tensor) -> Tensor:
+            pieces = zip(parameters.items(), direction.split(sizes), strict=True)
+            directions = {name: piece.view_as(values) for (name, values), piece in pieces}
+            tangent: Tensor = jvp(residuals, (parameters,), (directions,))[1]
+            return tangent
+
+        first = next(iter(parameters.values()))
+        identity = torch.eye(sum(sizes), dtype=first.dtype, device=first.device)
+        chunk_size = max(1, min(len(identity), _MAX_BATCHED_ENTRIES // max(n_residuals, 1)))
+        with torch.no_grad():
+            J: Tensor = vmap(column, chunk_size=chunk_size)(identity)
+        return J.mT
 
     def _set_parameters(self, start: list[Tensor], step: Tensor) -> None:
         with torch.no_grad():
