@@ -212,6 +212,10 @@ class ImplicitTransformation:
         """Return the transformation with the planes of some pairs rotated; only once."""
         return replace(self, rotations=rotations)
 
+    def prepared_for(self, _: int) -> "ImplicitTransformation":
+        """Return the transformation itself: there is no cheaper way to multiply."""
+        return self
+
     @property
     def magnitudes(self) -> "TransformMagnitudes":
         """Magnitudes of the terms that entries of T⁻¹B and C T are sums of."""
@@ -290,6 +294,10 @@ class DenseTransformation:
         """Return the transformation with the planes of some pairs rotated."""
         return DenseTransformation(rotations.rotate_columns(self.T), rotations.rotate_rows(self.T_inv))
 
+    def prepared_for(self, _: int) -> "DenseTransformation":
+        """Return the transformation itself: there is no cheaper way to multiply."""
+        return self
+
     @property
     def magnitudes(self) -> "DenseTransformation":
         """Absolute values: eps times `magnitudes.to_blocks(|B|)` bounds the rounding errors of `to_blocks(B)`."""
@@ -348,6 +356,13 @@ class FactoredTransformation:
         if self.rotations is not None:
             return DenseTransformation(self.T, self.T_inv).rotated(rotations)
         return replace(self, rotations=rotations)
+
+    def prepared_for(self, n_vectors: int) -> "Transformation":
+        """Return the better form for two products with so many vectors: from the order of T on, T and T⁻¹ as arrays.
+
+        They are cheaper then, and a product with a unit vector is an entry of T, without the rounding of a sum.
+        """
+        return self if n_vectors < len(self.Z) else DenseTransformation(self.T, self.T_inv)
 
     @property
     def magnitudes(self) -> "Transformation":

@@ -41,11 +41,12 @@ def align_pairs(form: BlockDiagonalForm, *, B: Matrix, C: Matrix) -> BlockDiagon
     if at.size == 0 or B.shape[1] == 0 or len(C) == 0:
         return form
     planes_at = (at[:, :, None], at[:, None, :])
-    B_pairs = form.transformation.to_blocks(B)[at]
-    C_pairs = form.transformation.from_blocks(C)[:, at].transpose(1, 0, 2)
+    transformation = form.transformation.prepared_for(B.shape[1] + len(C))
+    B_pairs = transformation.to_blocks(B)[at]
+    C_pairs = transformation.from_blocks(C)[:, at].transpose(1, 0, 2)
     rotations = _best_rotations(form.A[planes_at], B_pairs, C_pairs)
     planes = _rotate_blocks(form.A[planes_at], rotations)
-    transformation = form.transformation.rotated(PlaneRotations(rotations, at))
+    transformation = transformation.rotated(PlaneRotations(rotations, at))
     if isinstance(form.A, DiagonalBlocks):
         return replace(form, A=form.A.with_pairs(at, planes), transformation=transformation)
     A = form.A.copy()
