@@ -56,13 +56,14 @@ def test_unknown_engines(net, engine):
 
 def test_every_option_belongs_to_an_engine():
     parameters = inspect.signature(ltinet.DynamicNetwork.simulate).parameters
-    # `options` are those of engines that this one door does not know by name.
+    # `options` are those of engines that `simulate` does not know by name.
     assert set(parameters) - {"self", "u", "t", "x0", "hold", "engine", "n_jobs", "options"} == {
         *SOLVER_OPTIONS,
         "coordinates",
         "input_tolerance",
     }
-    assert all(parameters[name].default is None for name in (*SOLVER_OPTIONS, "coordinates", "input_tolerance"))
+    options = (*SOLVER_OPTIONS, "coordinates", "input_tolerance")
+    assert {name: parameters[name].default for name in options} == dict.fromkeys(options)
 
 
 @pytest.mark.parametrize("value", [value for value in NO_NUMBERS if value not in (None, {})])
