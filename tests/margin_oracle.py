@@ -40,8 +40,8 @@ class _Complex(NamedTuple):
 _ZERO, _ONE, _V = fmpq_poly([0]), fmpq_poly([1]), fmpq_poly([0, 1])
 
 
-def _rational(value: float) -> Any:
-    return fmpq(*Fraction(float(value)).as_integer_ratio())
+def _rational(value: Any) -> Any:
+    return value if isinstance(value, fmpq) else fmpq(*Fraction(float(value)).as_integer_ratio())
 
 
 def _on_boundary(coefficients: Sequence[float], degree: int, *, discrete: bool) -> _Complex:
@@ -64,7 +64,7 @@ def _positive_roots(polynomial: Any) -> list[Any]:
     return sorted((root.real for root in roots), key=float)
 
 
-def crossings(num: Sequence[float], den: Sequence[float], dt: float | None = None) -> Crossings:
+def crossings(num: Sequence[Any], den: Sequence[Any], dt: float | None = None) -> Crossings:
     """All crossings at positive frequencies, and L < 0 at zero and in discrete time at π/dt."""
     with ctx.workprec(_BITS):
         degree = max(len(num), len(den)) - 1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ltinet._util.other_names import suggest_keywords
 from ltinet._util.text import format_count, sanitize
 from ltinet.conversion import as_state_space
 from ltinet.errors import InvalidSystemError
@@ -23,11 +24,12 @@ from ltinet.systems.transfer_functions import (
     minimal_realization,
     realize_polynomial_matrix,
     realize_polynomials,
-    realize_zpk,
+    realize_zpk_matrix,
     scale_states,
 )
 
 
+@suggest_keywords
 def ss(  # noqa: PLR0913
     A: Any,
     B: MatrixLike | None = None,
@@ -93,6 +95,7 @@ def ss(  # noqa: PLR0913
     )  # fmt: skip
 
 
+@suggest_keywords
 def tf(
     num: Any,
     den: Any = None,
@@ -158,10 +161,11 @@ def tf(
     )
 
 
+@suggest_keywords
 def zpk(
-    zeros: ArrayLike,
-    poles: ArrayLike,
-    gain: float,
+    zeros: Any,
+    poles: Any,
+    gain: ArrayLike,
     dt: float | None = None,
     *,
     inputs: NamesLike = None,
@@ -169,50 +173,56 @@ def zpk(
     input_delay: ArrayLike | None = None,
     output_delay: ArrayLike | None = None,
 ) -> StateSpace:
-    """Create a system with one input and one output from its zeros, poles and gain.
+    """Create a system from the zeros, poles and gain of its transfer function, or of each entry of a transfer matrix.
 
-    The poles are exactly those given: the system is a chain of sections of order one and two, and polynomials are not
-    multiplied out.
+    An entry is a chain of sections of order one and two with exactly the poles given; polynomials are not multiplied
+    out. States that entries of a matrix have in common appear once.
 
     Parameters
     ----------
-    zeros, poles : array_like of complex
-        Roots of numerator and denominator; complex ones with their conjugates.
-    gain : float
-        Ratio of the leading coefficients.
+    zeros, poles : array_like of complex, or list of list of array_like
+        Roots of numerator and denominator; complex ones with their conjugates. For several inputs and outputs
+        `zeros[i][j]` and `poles[i][j]` are those from input j to output i; one list common to all entries may be given.
+    gain : float or array_like, shape (p, m)
+        Ratio of the leading coefficients, of each entry for several inputs and outputs.
     dt : float, optional
         Time step of a system in discrete time; None or 0 for continuous time.
     inputs, outputs : sequence of str, optional
         Names of the signals.
     input_delay, output_delay : float or sequence of float, optional
-        Delay of the input and of the output.
+        Delay of each input and of each output.
 
     Returns
     -------
     StateSpace
-        System gain·Π(s − zeros)/Π(s − poles).
+        System whose entries are gain·Π(s − zeros)/Π(s − poles).
 
     Raises
     ------
     InvalidSystemError
-        If there are more zeros than poles, or complex ones without their conjugates.
+        If there are more zeros than poles, complex ones without their conjugates, or shapes that do not agree.
 
     Examples
     --------
     >>> import ltinet
     >>> ltinet.zpk([-3], [-1, -2], 2).dcgain()
     array([[3.]])
+    >>> ltinet.zpk([[[], [-3]]], [-1, -2], [[4, 2]]).dcgain()  # both inputs share the poles
+    array([[2., 3.]])
     """
-    number = as_real_matrix(gain, "gain")
-    if number.size != 1:
+    gains = as_real_matrix(gain, "gain")
+    if gains.size == 0 or (gains.size > 1 and np.ndim(gain) != 2):
         raise InvalidSystemError(
-            f"gain has shape {number.shape}; zpk takes one input and one output. Build a matrix from its entries with "
-            "ltinet.append and arrays, or from polynomials with ltinet.tf"
+            f"gain has shape {np.shape(gain)}; pass a number, or a matrix with a row for each output and a column for each "
+            "input"
         )
-    matrices = realize_zpk(_roots(zeros, "zeros"), _roots(poles, "poles"), float(number[0, 0]))
+    matrices = realize_zpk_matrix(
+        _root_matrix(zeros, "zeros", gains.shape), _root_matrix(poles, "poles", gains.shape), gains
+    )
     return _named(matrices, validate_time_step(dt), inputs, outputs, input_delay=input_delay, output_delay=output_delay)
 
 
+@suggest_keywords
 def pid(
     kp: float,
     ki: float = 0.0,
@@ -291,6 +301,18 @@ def _named(
     matrices = matrices.with_time_step(dt).with_names(SignalNames.of(inputs, outputs, None))
     settings = SignalSettings.of(n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, **delays)
     return StateSpace.of(matrices, settings=settings)
+
+
+def _root_matrix(value: Any, name: str, shape: tuple[int, ...]) -> list[list[Any]]:
+    """Return the roots of each entry of a transfer matrix; one list is common to all entries."""
+    if _depth(value) < 2:
+        return [[_roots(value, name)] * shape[1] for _ in range(shape[0])]
+    if _depth(value) != 3 or len(value) != shape[0] or any(_depth(row) == 0 or len(row) != shape[1] for row in value):
+        raise InvalidSystemError(
+            f"{name} must have a list of roots for each entry of gain, {shape[0]}×{shape[1]}; write {name}[i][j] for input j "
+            "and output i, such as [[[-1], [-2, -3]]] for one output and two inputs"
+        )
+    return [[_roots(entry, f"{name}[{i}][{j}]") for j, entry in enumerate(row)] for i, row in enumerate(value)]
 
 
 def _roots(value: ArrayLike, name: str) -> Any:

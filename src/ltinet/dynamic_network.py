@@ -583,8 +583,9 @@ class DynamicNetwork(SystemOperators, LoopMethods):
             in order.
         t : array_like, shape (T,)
             Ascending times, evenly spaced or not; a time that occurs twice marks a jump of u. Numbers in the unit of
-            time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are converted to seconds. In
-            discrete time multiples of dt, or a number of samples, by default that of u; there is no hold.
+            time of the system, or durations (`timedelta64`, `datetime.timedelta`), which are converted to seconds; by
+            default those of a `Table`. In discrete time multiples of dt, or a number of samples, by default that of u;
+            there is no hold.
         x0 : array_like, optional
             State at t[0] in the coordinates of the user; zero by default. For a batch one state for all or one each.
         hold : {"linear", "zero"}, optional

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Complex
-from ltinet._util.other_names import missing_attribute
+from ltinet._util.other_names import missing_attribute, suggest_keywords
 from ltinet._util.text import format_rows
 from ltinet.analysis.characteristics import StepInfo, compute_bandwidth, step_info
 from ltinet.analysis.dc_gain import dc_gain
@@ -135,6 +135,7 @@ class StateSpace(SystemOperators, LoopMethods):
     signal_settings: SignalSettings
     """Delays, operating point, hold and sample time."""
 
+    @suggest_keywords
     def __init__(  # noqa: PLR0913
         self,
         A: MatrixLike,
@@ -355,8 +356,8 @@ class StateSpace(SystemOperators, LoopMethods):
         u : array_like, callable, Signal, mapping, Table, DataFrame or None
             Input, as for `DynamicNetwork.simulate`.
         t : array_like, shape (T,)
-            Ascending times, evenly spaced or not. In discrete time multiples of dt, or a number of samples, by default
-            that of u.
+            Ascending times, evenly spaced or not; by default those of a `Table`. In discrete time multiples of dt, or a
+            number of samples, by default that of u.
         x0 : array_like, optional
             State at t[0]; zero by default.
         hold : {"linear", "zero"}, optional
@@ -599,7 +600,8 @@ class StateSpace(SystemOperators, LoopMethods):
         Returns
         -------
         ndarray, shape (p, m)
-            Angular frequencies; inf if the gain never falls so far, NaN if the DC gain is zero or infinite.
+            Angular frequencies; inf if the gain never falls so far, NaN if the DC gain is zero, or infinite, with a
+            UserWarning.
         """
         frequencies = frequencies_for(self.poles(), self.zeros(), dt=self.dt)
         return compute_bandwidth(

@@ -1,10 +1,14 @@
 """Names of MATLAB, SciPy and python-control, and the calls of this library that do the same.
 
-A missing attribute of the module, of a system or of a network is reported with the call to use instead. In the calls,
-`system` stands for a `StateSpace`.
+A missing attribute of the module, of a system or of a network is reported with the call to use instead, an unknown keyword
+of a constructor with the keyword. In the calls, `system` stands for a `StateSpace`.
 """
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from types import ModuleType
+from typing import ParamSpec, TypeVar
 
 EQUIVALENT_CALLS = {
     "NAMED_SYSTEMS": "help(ltinet.named_system), which lists the names",
@@ -80,6 +84,44 @@ DESIGN_FUNCTIONS = frozenset({
     "mixsyn", "obsv", "place", "rlocus", "root_locus",
 })  # fmt: skip
 """Functions of python-control that this library does not have."""
+
+EQUIVALENT_KEYWORDS = {
+    "InputDelay": "input_delay",
+    "InputName": "inputs",
+    "IODelay": "input_delay",
+    "OutputDelay": "output_delay",
+    "OutputName": "outputs",
+    "StateName": "states",
+    "Ts": "dt",
+    "dead_time": "input_delay",
+    "deadtime": "input_delay",
+    "delay": "input_delay",
+    "denominator": "den",
+    "k": "gain",
+    "numerator": "num",
+    "p": "poles",
+    "sampling_time": "dt",
+    "z": "zeros",
+}
+"""Keyword that a user may try → keyword that exists; those that differ by upper case only are not listed."""
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def suggest_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Decorate a function so that a keyword of another library is refused with the name of its own."""
+    accepted = frozenset(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        for name in kwargs:
+            equivalent = EQUIVALENT_KEYWORDS.get(name, name.lower())
+            if name not in accepted and equivalent in accepted:
+                raise TypeError(f"{function.__qualname__}() has no keyword {name!r}; use {equivalent}")
+        return function(*args, **kwargs)
+
+    return call
 
 
 def missing_attribute(obj: object, name: str) -> AttributeError:

@@ -7,6 +7,7 @@ located by multisection: six rounds of 129 points narrow an interval to 2⁻⁴�
 """
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, final
@@ -71,6 +72,14 @@ def compute_bandwidth(response: FrequencyFunction, at_rest: Array, frequencies: 
     limit = np.abs(at_rest) * 10.0 ** (-drop / 20.0)
     result = np.full(at_rest.shape, np.nan)
     usable = np.isfinite(limit) & (limit > 0.0)
+    if not np.isfinite(limit).all():
+        i, j = np.argwhere(~np.isfinite(limit))[0].tolist()
+        warnings.warn(
+            f"the DC gain from input {j} to output {i} is infinite, so that there is no bandwidth (NaN). That of the closed "
+            "loop is ltinet.feedback(L).bandwidth(); margin() has the gain crossover of an open loop",
+            UserWarning,
+            stacklevel=3,
+        )
     if not usable.any():
         return result
     # Octaves below the first frequency, in case the gain falls there already.

@@ -1,5 +1,6 @@
 """Command `ltinet response`: step, impulse, Bode and Nyquist responses as a picture, a table, or numbers on the screen."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
@@ -76,7 +77,8 @@ def format_response_numbers(request: "_ResponseRequest") -> str:
         names = ("dead time", *_STEP_NUMBERS) if np.any(info.dead_time) else _STEP_NUMBERS
         numbers = {name: getattr(info, name.replace(" ", "_")) for name in names}
     else:
-        numbers = {"DC gain": system.dcgain(), "bandwidth": system.bandwidth()}
+        with warnings.catch_warnings(action="ignore"):  # of integrators, whose bandwidth is undefined
+            numbers = {"DC gain": system.dcgain(), "bandwidth": system.bandwidth()}
     heading = {"overshoot": "overshoot %", "undershoot": "undershoot %", "bandwidth": "bandwidth (rad/time)"}
     rows = []
     for row, column in request.pairs[:_MAX_ROWS]:

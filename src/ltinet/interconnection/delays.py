@@ -240,6 +240,11 @@ def pade(system: Any, order: int) -> StateSpace:
     >>> bool(ltinet.pade_error(plant, 4, omega=1.0).max() < 1e-4)
     True
     """
+    if isinstance(system, int | float):
+        raise InvalidSystemError(
+            f"pade replaces the delays of a system and got the time {system:g}; pass a system, such as "
+            f"pade(ltinet.tf(1, 1, input_delay={system:g}), {order})"
+        )
     state_space = as_state_space(system)
     settings = state_space.signal_settings
     if state_space.dt is not None:

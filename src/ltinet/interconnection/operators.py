@@ -7,9 +7,12 @@ and cannot be imported here; `interconnection.algebra` registers them when it is
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+_OPERATORS = {np.add: "add", np.subtract: "sub", np.multiply: "mul", np.matmul: "matmul", np.divide: "truediv"}
 _operations: dict[str, Callable[..., Any]] = {}
 
 
@@ -27,9 +30,18 @@ class SystemOperators:
     """
 
     __slots__ = ()
-    # NumPy and python-control leave `array * system` and `control_system * system` to this class.
-    __array_ufunc__ = None
-    __array_priority__ = 100.0
+    __array_priority__ = 100.0  # python-control leaves `control_system * system` to this class
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Apply the operators to `array * system` and `array *= system`; refuse all other functions of NumPy."""
+        name = _OPERATORS.get(ufunc)
+        if name and method == "__call__" and options.get("out", inputs)[0] is inputs[0]:
+            first, second = inputs
+            return getattr(self, f"__{name}__")(second) if first is self else getattr(self, f"__r{name}__")(first)
+        if ufunc in (np.equal, np.not_equal):
+            return ufunc is np.not_equal
+        hint = "; a dead time is an option, as in ltinet.tf([1], [1, 1], input_delay=4)" if ufunc is np.exp else ""
+        raise TypeError(f"numpy.{ufunc.__name__} is not defined for systems{hint}")
 
     def __add__(self, other: Any) -> Any:
         return _operations["add"](self, other)

@@ -24,8 +24,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 from ltinet.systems.transfer_functions import (
     minimal_realization,
     realize_polynomial_matrix,
-    realize_zpk,
-    stack_entries,
+    realize_zpk_matrix,
 )
 
 Polynomials: TypeAlias = Any
@@ -257,12 +256,7 @@ class ZerosPolesGain(RationalFunction):
     def system(self) -> StateSpace:
         """Minimal realization."""
         zeros, poles = _as_matrices(self.zeros, self.poles)
-        gains = np.atleast_2d(self.gain)
-        entries = [
-            [realize_zpk(z, p, float(k)) for z, p, k in zip(*rows, strict=True)]
-            for rows in zip(zeros, poles, gains, strict=True)
-        ]
-        matrices = entries[0][0] if gains.size == 1 else minimal_realization(stack_entries(entries))
+        matrices = realize_zpk_matrix(zeros, poles, np.atleast_2d(self.gain))
         return StateSpace.of(matrices.with_time_step(self.dt), settings=self.signal_settings)
 
     def __repr__(self) -> str:

@@ -44,8 +44,9 @@ _MAX_LISTED_NAMES = 5  # unknown names in one message
 
 @runtime_checkable
 class NamedColumns(Protocol):
-    """Table with values `(T, k)` and one name for each column."""
+    """Table with times `(T,)`, values `(T, k)` and one name for each column."""
 
+    t: Values
     names: Names
     values: Values
 

@@ -20,7 +20,7 @@ from ltinet._util.floating_point import Array
 from ltinet.error_bounds.output_bounds import ReductionError
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.signals.arrays import as_real_array
-from ltinet.signals.conversion import suggest_swapped_arguments
+from ltinet.signals.conversion import NamedColumns, suggest_swapped_arguments
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.signals.signal import Signal
 from ltinet.signals.times import as_real_times
@@ -55,6 +55,7 @@ def simulate_system(
 
     The arguments are those of `ltinet.StateSpace.simulate`. `context` is called only if the network is needed.
     """
+    t = resolve_times(t, u)
     pencil = system.sparse
     if pencil is None or (tolerance is None and not pencil.is_large):
         if tolerance is not None:
@@ -86,6 +87,7 @@ def simulate(  # noqa: PLR0913
 ) -> Solution:
     """Validate all arguments and run the engine; the arguments are those of `ltinet.DynamicNetwork.simulate`."""
     engine_object, engine_options = select_engine(engine, options or {})
+    t = resolve_times(t, u)
     n_jobs = validate_n_jobs(n_jobs)
     if context.dt is not None:
         solution, energy = simulate_discrete(
@@ -119,6 +121,11 @@ def simulate(  # noqa: PLR0913
     solution = replace(solution, stats={**solution.stats, "hold": getattr(given.signal, "hold", None)})
     solution = with_notes(solution, settings.notes)
     return solution if names is UNNAMED or names == UNNAMED else replace(solution, signal_names=names)
+
+
+def resolve_times(t: ArrayLike | None, u: Any) -> ArrayLike | None:
+    """Return the times of a run: the argument, else those of a table, else None."""
+    return u.t if t is None and isinstance(u, NamedColumns) else t
 
 
 def resolve_hold(hold: Hold | None, settings: SignalSettings, dt: float | None = None) -> Literal["linear", "zero"]:

@@ -138,6 +138,17 @@ def realize_zpk(zeros: NDArray[np.complex128], poles: NDArray[np.complex128], ga
     return scale_states(SystemMatrices(A, B, gain * C, gain * D))
 
 
+def realize_zpk_matrix(
+    zeros: Sequence[Sequence[Complex]], poles: Sequence[Sequence[Complex]], gains: Matrix
+) -> SystemMatrices:
+    """Realize the transfer matrix with zeros[i][j], poles[i][j] and gains[i, j] from input j to output i."""
+    entries = [
+        [realize_zpk(z, p, float(k)) for z, p, k in zip(*rows, strict=True)]
+        for rows in zip(zeros, poles, gains, strict=True)
+    ]
+    return entries[0][0] if gains.size == 1 else minimal_realization(stack_entries(entries))
+
+
 def _split_conjugates(roots: NDArray[np.complex128], name: str) -> tuple[list[float], list[complex]]:
     """Return the real roots and, of each conjugate pair, the root with positive imaginary part."""
     tolerance = rounding_tolerance(len(roots)) * np.abs(roots)

@@ -6,6 +6,7 @@ import pytest
 from flint import fmpq, fmpq_mat
 from scipy.linalg import block_diag
 
+import ltinet
 from ltinet import StateSpace, construct
 from whole_number_bases import whole_number_basis
 
@@ -72,3 +73,17 @@ def test_a_slow_pole_is_no_integrator():
 def test_static_gains_and_no_inputs():
     assert StateSpace(np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0)), 3.0).dcgain() == 3.0
     assert StateSpace(-1.0, np.zeros((1, 0)), 1.0).dcgain().shape == (1, 0)
+
+
+def test_an_integrating_loop_is_infinite_at_zero_and_has_no_bandwidth():
+    plant, integrator = ltinet.tf([1.0], [1.0, 0.5, 4.0]), ltinet.pid(2.0, 1.0)
+    loop = plant * integrator
+    theirs = control.ss(*(np.asarray(part) for part in (loop.A, loop.B, loop.C, loop.D)))
+    assert loop.dcgain()[0, 0] == control.dcgain(theirs) == np.inf
+    with pytest.warns(RuntimeWarning):
+        assert abs(loop(0)) == abs(theirs(0)) == np.inf
+    with pytest.warns(UserWarning, match=r"from input 0 to output 0 is infinite.*ltinet\.feedback\(L\)\.bandwidth"):
+        assert np.isnan(loop.bandwidth()[0, 0])
+    closed = ltinet.feedback(loop)
+    omega = closed.bandwidth()[0, 0]
+    np.testing.assert_allclose(abs(closed(1j * omega)), 10.0 ** (-3.0 / 20.0), rtol=1e-9)

@@ -10,7 +10,16 @@ from numpy.testing import assert_allclose
 import ltinet
 from ltinet.analysis import norms
 from ltinet.errors import InvalidSystemError
-from norm_oracle import ball_system, h2_square, is_above, is_below, is_stable, precision
+from norm_oracle import (
+    ball_system,
+    h2_square,
+    is_above,
+    is_below,
+    is_below_everywhere,
+    is_stable,
+    modal_sum,
+    precision,
+)
 
 WELL_DAMPED = 1e-8  # largest relative width of an interval of a well-damped system
 
@@ -131,6 +140,33 @@ def test_hinf_intervals_of_data_sets(data_dir: Path, name: str) -> None:
     assert found.is_certified
     if name != "lf10_beam_descriptor":  # E has the condition number 3e10, and eigenvectors are ill-conditioned
         assert found.upper - found.lower <= WELL_DAMPED * found.value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cdplayer", "heat", "pde"])
+def test_hinf_intervals_of_diagonalizable_data_sets(data_dir: Path, name: str) -> None:
+    """The Hamiltonian matrix is too large for balls; sums of modes bound the gain on intervals of frequency."""
+    system = ltinet.load_system(data_dir / f"{name}.mat")
+    found = system.hinf_norm()
+    assert found.is_certified
+    assert found.upper - found.lower <= WELL_DAMPED * found.value
+    with precision(192):
+        balls = ball_system(system)
+        modes = modal_sum(balls)
+        assert all(rate.real < 0 for rate in modes.rates)
+        assert is_above(balls, found.lower, found.frequency)
+        assert is_below_everywhere(modes, found.upper, found.frequency)
+        assert not is_below_everywhere(modes, found.lower, found.frequency)
+
+
+def test_sums_of_modes_prove_what_hamiltonian_matrices_do() -> None:
+    system = random_system(203)[0]
+    system = ltinet.StateSpace(system.A, system.B[:, :2], system.C)
+    found = system.hinf_norm()
+    with precision():
+        modes = modal_sum(ball_system(system))
+        assert is_below_everywhere(modes, found.upper, found.frequency)
+        assert not is_below_everywhere(modes, found.value * (1.0 - 1e-9), found.frequency)
 
 
 def test_large_systems_are_estimates(data_dir: Path) -> None:

@@ -63,6 +63,20 @@ def test_systems_with_one_channel_apply_to_every_channel():
     assert_close(SQUARE - SISO, c - a)
 
 
+def test_numpy_numbers_keep_improper_functions_and_other_functions_of_numpy_are_refused():
+    s = ltinet.tf("s")
+    assert np.float64(2.0) * s == 2.0 * s
+    assert np.float64(2.0) / (s + 1.0) == 2.0 / (s + 1.0)
+    assert np.float64(2.0) - s == 2.0 - s
+    gain = np.array([[2.0]])
+    assert not np.any(gain == SISO)
+    gain *= SISO
+    np.testing.assert_allclose(gain(POINTS), 2.0 * SISO(POINTS), rtol=1e-13)
+    for call in (lambda: np.abs(SISO), lambda: np.add.reduce(SISO), lambda: np.multiply(SISO, 2.0, out=np.ones(1))):
+        with pytest.raises(TypeError, match="is not defined for systems"):
+            call()
+
+
 def test_arrays_are_static_gains_on_both_sides():
     gain, c = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), values(SQUARE)
     assert_close(gain * SQUARE, gain @ c)

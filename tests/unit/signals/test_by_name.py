@@ -78,6 +78,12 @@ def test_tables_are_placed_by_name_where_all_names_are_the_inputs():
     np.testing.assert_array_equal(NET.simulate(table(FORCE, WIND), T).y, NET.simulate(U, T).y)
     np.testing.assert_array_equal(NET.simulate(table(WIND, FORCE), T).y, NET.simulate(U[:, ::-1], T).y)
     np.testing.assert_array_equal(NET.simulate(table("a", "b"), T).y, NET.simulate(U, T).y)
+    np.testing.assert_array_equal(NET.simulate(table("a", "b")).y, NET.simulate(U, T).y)
+    np.testing.assert_array_equal(NET.simulate(table(WIND, FORCE)).t, T)
+    sampled = named().to_discrete(T[1])
+    np.testing.assert_array_equal(sampled.simulate(table(WIND, FORCE)).y, sampled.simulate(U[:, ::-1], T).y)
+    with pytest.raises(InvalidSignalError, match="times must be multiples of the time step"):
+        named().to_discrete(0.07).simulate(table(FORCE, WIND))
     np.testing.assert_array_equal(NET.simulate(table("a", WIND), T).y, NET.simulate(U, T).y)
 
 

@@ -1,5 +1,6 @@
 """Realizations of rational functions: equal to polynomials and roots in 50 digits up to rounding times conditioning."""
 
+import control
 import mpmath
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ def exact_response(system, s):
         A, B, C, D = matrices
         if system.n_states == 0:
             return D
-        X = mpmath.lu_solve(mpmath.mpc(s) * mpmath.eye(system.n_states) - A, B)
+        pencil = mpmath.mpc(s) * mpmath.eye(system.n_states) - A
+        X = mpmath.matrix([list(mpmath.lu_solve(pencil, B.column(j))) for j in range(B.cols)]).T
         return C * X + D
 
 
@@ -144,6 +146,45 @@ def test_poles_of_a_realization_are_those_given(name):
     np.testing.assert_array_equal(np.sort_complex(blocks), np.sort_complex(np.array(poles, dtype=complex)))
 
 
+PAIR = [-0.3 + 2j, -0.3 - 2j]
+ROOT_MATRICES = {
+    "column": ([[[]], [[-2.0]], [PAIR]], [[[-1.0]], [[-1.0, -5.0]], [[-4.0, -3.0]]], [[2.0], [3.0], [-0.5]], 4),
+    "row with common poles": ([[[], [-3.0]]], [-1.0, -2.0], [[4.0, 2.0]], 2),
+    "common zeros and poles": ([-0.5], [-1.0, *PAIR], [[1.0, 2.0], [3.0, 4.0]], 6),
+    "rank one": ([-0.5], [-1.0, *PAIR], [[1.0, 2.0], [2.0, 4.0]], 3),
+    "two by two": (
+        [[[1.0], []], [PAIR, []]], [[[-1.0, 0.0], PAIR], [[-7.0, -8.0, -9.0], []]], [[1.0, -6.0], [30.0, 0.7]], 7,
+    ),
+    "two by three": ([], [[[-1.0], [-2.0], PAIR], [[-1.0], [-2.0], [-4.0]]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROOT_MATRICES)
+def test_matrices_of_roots_are_those_of_50_digits_and_of_python_control(name):
+    zeros, poles, gain, n_states = ROOT_MATRICES[name]
+    system = ltinet.zpk(zeros, poles, gain, input_delay=0.25)
+    assert system.n_states == n_states
+    assert np.all(system.input_delay == 0.25)
+    realized = {s: exact_response(system, s) for s in POINTS}
+    for i, j in np.ndindex(np.shape(gain)):
+        z, p = (roots[i][j] if roots and isinstance(roots[0], list) else roots for roots in (zeros, poles))
+        theirs = control.zpk(z, p, gain[i][j])
+        for s in POINTS:
+            with mpmath.workdps(50):
+                point = mpmath.mpc(s)
+                over, under = (mpmath.fprod([point - mpmath.mpc(root) for root in roots]) for roots in (z, p))
+                exact = complex(gain[i][j] * over / under)
+                entry = complex(realized[s][i, j])
+            # Common states leave by orthogonal transformations, whose rounding is relative to the whole matrix.
+            assert abs(entry - exact) <= 1e-13 * (abs(exact) + 1.0)
+            assert abs(entry - theirs(s)) <= 1e-12 * (abs(exact) + 1.0)
+    roots = system.zpk()
+    back = ltinet.zpk(roots.zeros, roots.poles, roots.gain)
+    np.testing.assert_allclose(
+        back(np.array(POINTS)), system.with_signal_settings(input_delay=None)(np.array(POINTS)), rtol=1e-11, atol=1e-13
+    )
+
+
 def test_equal_zeros_and_poles_cancel():
     assert ltinet.zpk([-1.0, -2.0], [-1.0, -2.0, -3.0], 1.0).n_states == 1
     assert ltinet.zpk([-1 + 1j, -1 - 1j], [-1 + 1j, -1 - 1j], 4.0).D == 4.0
@@ -213,6 +254,10 @@ def test_names_delays_and_time_step():
         (lambda: ltinet.zpk([1, 2], [1], 1), r"improper: 2 zeros but 1 poles"),
         (lambda: ltinet.zpk([], [1 + 1j], 1), r"without their conjugates"),
         (lambda: ltinet.zpk([], [1], [1, 2]), r"gain has"),
+        (lambda: ltinet.zpk([], [1], np.zeros((0, 2))), r"gain has shape \(0, 2\); pass a number, or a matrix"),
+        (lambda: ltinet.zpk([], [[[-1]]], [[1, 2]]), r"poles must have a list of roots for each entry of gain, 1×2"),
+        (lambda: ltinet.zpk([], [[-1], [-2]], [[1], [2]]), r"poles must have a list of roots for each entry"),
+        (lambda: ltinet.zpk([], [[[-1], ["a"]]], [[1, 2]]), r"poles\[0\]\[1\] must be a list of numbers"),
         (lambda: ltinet.zpk([np.nan], [1], 1), r"zeros must be a list of finite numbers"),
         (lambda: ltinet.pid(1, 0, 1), r"without filter is improper; pass tf.*tf=0\.1\b"),
         (lambda: ltinet.pid(1, 0, 1, 0.01, 0.1), r"unstable.*above dt/2 = 0\.05"),
