@@ -14,6 +14,7 @@ from ltinet.state_space import StateSpace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def _model(system: Any) -> StateSpace | DynamicNetwork:
@@ -135,7 +136,7 @@ def sensitivity(plant: Any, controller: Any = None) -> "Sensitivities[StateSpace
     return _model(plant).sensitivity(controller if controller is None else as_state_space(controller))
 
 
-def pzmap(system: Any, *, ax: "Axes | None" = None) -> "Axes":
+def pzmap(system: Any, *, ax: "Axes | None" = None) -> "Figure":
     """Draw poles (×) and zeros (○) of a system; needs matplotlib.
 
     Parameters
@@ -147,6 +148,6 @@ def pzmap(system: Any, *, ax: "Axes | None" = None) -> "Axes":
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib.figure.Figure
     """
     return _model(system).pzmap(ax=ax)
