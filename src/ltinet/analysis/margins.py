@@ -123,8 +123,16 @@ class Margins:
     def _rows(self) -> list[list[str]]:
         rows = [
             ("gain", _format_gain(self.gain_margin), self.gain_margin_frequency),
-            ("phase", f"{self.phase_margin:.5g}°", self.phase_margin_frequency),
-            ("delay", f"{self.delay_margin:.5g} time units", self.delay_margin_frequency),
+            (
+                "phase",
+                f"{self.phase_margin:.5g}°" if self.phase_margin < math.inf else "inf",
+                self.phase_margin_frequency,
+            ),
+            (
+                "delay",
+                f"{self.delay_margin:.5g} time units" if self.delay_margin < math.inf else "inf",
+                self.delay_margin_frequency,
+            ),
             (
                 "modulus" if self.is_stable else "distance from −1",
                 f"{self.modulus_margin:.5g}",

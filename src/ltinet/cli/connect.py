@@ -64,7 +64,12 @@ def connect(
     check_network_target(output, {"the description": file})
     with open_as_path(file) as path:
         description = _read_description(path)
-        whole = _interconnection(description, Path(file).parent)
+        try:
+            whole = _interconnection(description, Path(file).parent)
+        except InvalidSystemError as error:
+            raise InvalidSystemError(
+                str(error).replace("ltinet.pade(system, order)", "pade = 4 in their tables")
+            ) from None
     try:
         with show_status(f"constructing the network of {whole.n_states} states"):
             net = construct(whole, max_condition=max_condition)

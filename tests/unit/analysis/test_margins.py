@@ -200,6 +200,11 @@ def test_margins_unpack_and_print() -> None:
     assert "<p>closed loop: stable</p>" in margins._repr_html_()
 
 
+def test_infinite_margins_have_no_units() -> None:
+    rows = [line.split() for line in str(ltinet.margin(([0.5], [1.0, 1.0]))).splitlines()]
+    assert [row[1:] for row in rows[2:5]] == [["inf", "–"]] * 3
+
+
 def test_changes_of_an_unstable_loop_are_not_called_margins() -> None:
     margins = ltinet.margin(([16.0], [1.0, 3.0, 3.0, 1.0]))
     assert_allclose(margins.gain_margin, 0.5, rtol=1e-13)
