@@ -14,6 +14,7 @@ from ltinet.state_space import StateSpace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def _model(system: Any) -> StateSpace | DynamicNetwork:
@@ -57,12 +58,12 @@ def margin(loop: Any) -> Margins:
     Examples
     --------
     >>> print(ltinet.margin(([4.0], [1.0, 3.0, 3.0, 1.0])))
-         margin       value  frequency
-           gain  2 (6.021 dB)     1.7321
-          phase      27.142°     1.2328
-          delay     0.38426     1.2328
-        modulus     0.34375     1.3919
     closed loop: stable
+     margin               value  frequency (rad/time)
+       gain        2 (6.021 dB)                1.7321
+      phase             27.142°                1.2328
+      delay  0.38425 time units                1.2328
+    modulus             0.33333                1.4142
     """
     return _model(loop).margin()
 
@@ -79,6 +80,11 @@ def disk_margin(loop: Any) -> DiskMargin:
     -------
     DiskMargin
         Margin, its frequency, and the ranges of gain and phase.
+
+    Examples
+    --------
+    >>> print(ltinet.disk_margin(([4.0], [1.0, 3.0, 3.0, 1.0])))
+    disk margin: 0.37766, gain from 0.6823 to 1.466 and phase ± 21.39° together
     """
     return _model(loop).disk_margin()
 
@@ -95,6 +101,14 @@ def nyquist(loop: Any) -> NyquistResult:
     -------
     NyquistResult
         Curve, encirclements and numbers of unstable poles; `plot()` draws it.
+
+    Examples
+    --------
+    >>> print(ltinet.nyquist(([4.0], [1.0, 3.0, 3.0, 1.0])))
+    closed loop stable
+      clockwise encirclements of −1, N              0
+      unstable poles of the open loop, P            0
+      unstable poles of the closed loop, Z = N + P  0
     """
     return _model(loop).nyquist()
 
@@ -113,6 +127,11 @@ def norm(system: Any, kind: str | float = "h2") -> SystemNorm:
     -------
     SystemNorm
         Value, interval and frequency of the peak.
+
+    Examples
+    --------
+    >>> round(ltinet.norm(([1.0], [1.0, 0.2, 1.0]), "hinf").value, 4)
+    5.0252
     """
     return _model(system).norm(kind)
 
@@ -131,11 +150,17 @@ def sensitivity(plant: Any, controller: Any = None) -> "Sensitivities[StateSpace
     -------
     Sensitivities
         Named tuple of `StateSpace` systems S = (I + PC)⁻¹, T = PC S, CS and PS.
+
+    Examples
+    --------
+    >>> S, T, CS, PS = ltinet.sensitivity(([1.0], [1.0, 1.0]), ([9.0], [1.0]))
+    >>> T.dcgain()
+    array([[0.9]])
     """
     return _model(plant).sensitivity(controller if controller is None else as_state_space(controller))
 
 
-def pzmap(system: Any, *, ax: "Axes | None" = None) -> "Axes":
+def pzmap(system: Any, *, ax: "Axes | None" = None) -> "Figure":
     """Draw poles (×) and zeros (○) of a system; needs matplotlib.
 
     Parameters
@@ -147,6 +172,6 @@ def pzmap(system: Any, *, ax: "Axes | None" = None) -> "Axes":
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib.figure.Figure
     """
     return _model(system).pzmap(ax=ax)

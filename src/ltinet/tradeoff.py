@@ -19,12 +19,14 @@ from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError, PartitionError
 from ltinet.network_builder import network_from_form
+from ltinet.plotting.figures import figure_of
 from ltinet.plotting.tradeoff import draw_tradeoff
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import as_square_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MAX_PRINTED_POINTS = 24  # rows of a printed curve; the middle of a longer one is omitted
 
@@ -124,7 +126,7 @@ class TradeoffCurve(Sequence[TradeoffPoint]):
             )
         return allowed[-1]
 
-    def plot(self, *, max_condition: float | None = None, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, *, max_condition: float | None = None, ax: "Axes | None" = None) -> "Figure":
         """Plot cond₂(T) against the number of connections.
 
         Parameters
@@ -136,11 +138,10 @@ class TradeoffCurve(Sequence[TradeoffPoint]):
 
         Returns
         -------
-        matplotlib.axes.Axes
-            Axes of the plot.
+        matplotlib.figure.Figure
         """
         points = [(point.n_connections, point.condition) for point in self.points]
-        return draw_tradeoff(points, budget=max_condition, ax=ax)
+        return figure_of(draw_tradeoff(points, budget=max_condition, ax=ax))
 
     def __len__(self) -> int:
         return len(self.points)

@@ -6,8 +6,7 @@
 from typing import assert_type
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import ltinet
@@ -26,8 +25,8 @@ def main() -> None:
     assert_type(form.T, Array)
     assert_type(form.condition, float)
     assert_type(form.plot, ltinet.BlockDiagonalPlots)
-    assert_type(form.plot.spectrum(), Axes)
-    assert_type(form.plot.tradeoff(), Axes)
+    assert_type(form.plot.spectrum(), Figure)
+    assert_type(form.plot.tradeoff(), Figure)
 
     ladder = ltinet.condition_tradeoff(system)
     assert_type(ladder, ltinet.TradeoffCurve)
@@ -40,12 +39,12 @@ def main() -> None:
     assert_type(net.to_state_space(), ltinet.StateSpace)
     assert_type(net.layers[0].K, Array)
     assert_type(net.plot, ltinet.NetworkPlots)
-    assert_type(net.plot.architecture(), Axes)
-    assert_type(net.plot.overview(), Figure | SubFigure)
-    assert_type(net.plot(), Figure | SubFigure)
-    assert_type(net.plot.nyquist(), Axes)
+    assert_type(net.plot.architecture(), Figure)
+    assert_type(net.plot.overview(), Figure)
+    assert_type(net.plot(), Figure)
+    assert_type(net.plot.nyquist(), Figure)
     assert_type(system.plot, ltinet.SystemPlots)
-    assert_type(system.plot(), Figure | SubFigure)
+    assert_type(system.plot(), Figure)
     assert_type(net.frequency_response([1.0]), NDArray[np.complex128])
     assert_type(net.certificate(horizon=1.0), ltinet.Certificate)
 
@@ -57,7 +56,7 @@ def main() -> None:
     assert_type(sol.states, Array)
     assert_type(sol.error_bound(), Array)
     assert_type(sol.error_parts(), dict[str, Array])
-    assert_type(sol.plot(), Axes)
+    assert_type(sol.plot(), Figure)
 
     stepper = net.stepper(0.1)
     assert_type(stepper, ltinet.Stepper)

@@ -57,8 +57,15 @@ def test_the_network_is_that_of_the_closed_loop(run_here: Run, folder: Path) -> 
     [
         ('"plant.npz"', '"missing.npz"', "missing.npz"),
         ('"plant.npz"', "3", "must be a file or a table"),
-        ('"plant.npz"', "{num = [1]}", "needs the keys"),
+        ('"plant.npz"', "{num = [1]}", "accepted are {num, den}"),
         ('"plant.npz"', "{num = [1], den = [1, 1], gain = 2}", "unexpected keyword argument 'gain'"),
+        ('"plant.npz"', "{file = 3}", "must be the name of a file"),
+        ('"plant.npz"', "{num = [1], den = [1, 1], input_delay = 1.0}", "pade = 4 in their tables"),
+        (
+            '"plant.npz"',
+            "{num = [1], den = [1, 1], input_delay = 1.0, pade = 0}",
+            "pade must be an integer between 1 and 20",
+        ),
         ('"plant.npz"', "{num = [1, 0, 0], den = [1, 1]}", "improper"),
         ('"plant.y1"\n"error.y"', '"plant.y9"\n"error.y"', "plant has no output 'y9'"),
         ("[inputs]", "[input]", "inputs"),
@@ -75,6 +82,22 @@ def test_mistakes_are_named(run_here: Run, folder: Path, loop: Path, old: str, n
     assert message in result.err.decode()
     assert result.err.count(b"\n") == 1
     assert not (folder / "closed.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    "entry", ["{num = [2], den = [10, 1], input_delay = 1.5, pade = 3}", '{file = "d.npz", pade = 3}']
+)
+def test_dead_times_become_pade_approximants(run_here: Run, folder: Path, loop: Path, entry: str) -> None:
+    delayed = ltinet.tf([2], [10, 1], input_delay=1.5)
+    ltinet.save_system(delayed, folder / "loop" / "d.npz")
+    loop.write_text(LOOP.replace('"plant.npz"', entry), encoding="utf-8")
+    result = run_here("connect", "loop/loop.toml", "-o", "closed.safetensors")
+    assert result.code == 0
+    net = ltinet.load(folder / "closed.safetensors")
+    s = 0.3j
+    P, C, F, H = ltinet.pade(delayed, 3)(s), 2 + 0.5 / s, 2 / (s + 2), 1 / (0.1 * s + 1)
+    closed = np.array([[P * C, P * F], [C, F]]) / (1 + P * C * H)
+    np.testing.assert_allclose(net.frequency_response([s.imag])[0], closed, rtol=1e-9)
 
 
 def test_bytes_that_are_not_text_are_refused(run_here: Run, loop: Path) -> None:

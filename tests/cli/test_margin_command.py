@@ -41,7 +41,7 @@ def test_one_loop_of_several(run_here: Run, folder: Path) -> None:
 def test_loops_that_are_not_square_are_refused(run_here: Run) -> None:
     code, _, err = run_here("margin", "system.npz")
     assert code == 2
-    assert b"as many outputs as inputs" in err
+    assert b"choose one loop with --input and --output" in err
 
 
 def test_a_square_loop_has_a_disk_margin(run_here: Run, folder: Path) -> None:

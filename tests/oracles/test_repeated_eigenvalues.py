@@ -108,5 +108,5 @@ def test_files_keep_a_pair_that_became_two(tmp_path):
     loaded = ltinet.load(tmp_path / "net.safetensors")
     assert loaded == net
     assert loaded.form.n_connections == 1
-    assert len(net.plot.architecture().collections) > 0
-    assert net.plot.sparsity().get_title() == "2 neurons, 1 of 1 possible connections"
+    assert len(net.plot.architecture().axes[0].collections) > 0
+    assert net.plot.sparsity().axes[0].get_title() == "2 neurons, 1 of 1 possible connections"

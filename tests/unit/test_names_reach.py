@@ -60,11 +60,11 @@ def test_solutions_of_every_engine_are_named(engine):
 
 def test_pictures_of_solutions_have_names():
     sol = ltinet.construct(TWO).simulate(U, T)
-    shown = texts(sol.plot().figure)
+    shown = texts(sol.plot())
     for name in (*TWO.input_names, *TWO.output_names):
         assert name in shown
-    assert "other" in texts(sol.plot(names=["other", "names"]).figure)
-    assert "Weg" not in texts(sol.plot(names=["other", "names"]).figure)
+    assert "other" in texts(sol.plot(names=["other", "names"]))
+    assert "Weg" not in texts(sol.plot(names=["other", "names"]))
 
 
 @pytest.mark.parametrize("thing", [TWO, ltinet.construct(TWO)], ids=["system", "network"])
@@ -81,7 +81,7 @@ def test_inputs_and_outputs_are_chosen_by_name(thing):
         one = respond(T, input="Wind (N)", output="v (m/s)")
         np.testing.assert_array_equal(one.y, respond(T, input=1, output=1).y)
         assert one.output_names == ("v (m/s)",)
-        assert "v (m/s)" in texts(one.plot().figure)
+        assert "v (m/s)" in texts(one.plot())
     assert thing.initial_response([1.0, 0.0], T, output="Weg (mm)").output_names == ("Weg (mm)",)
     with pytest.raises(InvalidSignalError, match=r"no output 'weg'; did you mean 'Weg \(mm\)'"):
         thing.step_response(output="weg")

@@ -101,7 +101,7 @@ def test_long_table_is_shortened():
 
 def test_plot_marks_the_limit():
     curve = ltinet.condition_tradeoff(MATRICES["crowded"])
-    axes = curve.plot(max_condition=15.0, ax=axes_of_size())
+    axes = curve.plot(max_condition=15.0, ax=axes_of_size()).axes[0]
     steps, points, bound, mark = axes.lines
     expected = sorted((point.n_connections, point.condition) for point in curve)
     np.testing.assert_allclose(points.get_xydata(), expected)

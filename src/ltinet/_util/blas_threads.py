@@ -30,9 +30,9 @@ _SHORT_PRODUCT_MULTIPLICATIONS = 2**18  # multiplications; OpenBLAS uses one thr
 _BUNDLED_LIBRARY = re.compile(r"[\\/]\.?(numpy|scipy)(\.libs|[\\/])")  # folders of their wheels
 
 
-def limit_blas_threads(n_states: int) -> AbstractContextManager[None]:
-    """Return a context that limits BLAS to one thread for matrices of small order, and does nothing for others."""
-    return _LIMIT if _MIN_LIMITED_ORDER <= n_states <= _MAX_LIMITED_ORDER else _NO_LIMIT
+def limit_blas_threads(n_states: int, *, largest: int = _MAX_LIMITED_ORDER) -> AbstractContextManager[None]:
+    """Return a context that limits BLAS to one thread for matrices of order up to `largest`, and does nothing for others."""
+    return _LIMIT if _MIN_LIMITED_ORDER <= n_states <= largest else _NO_LIMIT
 
 
 def limit_blas_threads_for_work(

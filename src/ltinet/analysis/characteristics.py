@@ -337,7 +337,8 @@ class StepInfo:
 
     @property
     def _headings(self) -> tuple[str, ...]:
-        return ("input", "output", *self._shown)
+        percentages = ("overshoot", "undershoot")
+        return ("input", "output", *(f"{name} %" if name in percentages else name for name in self._shown))
 
     def _rows(self) -> list[list[str]]:
         values = [getattr(self, name.replace(" ", "_")) for name in self._shown]

@@ -12,6 +12,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 class LoopMethods:
@@ -128,7 +129,7 @@ class LoopMethods:
         """
         return self.norm("h2")
 
-    def pzmap(self, *, ax: "Axes | None" = None) -> "Axes":
+    def pzmap(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw poles and zeros, as `plot.pzmap()` does.
 
         Parameters
@@ -138,6 +139,6 @@ class LoopMethods:
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         return self.plot.pzmap(ax=ax)

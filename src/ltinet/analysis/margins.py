@@ -17,6 +17,7 @@ phase of the closed-loop poles (`norms.find_peak`); with delays or several chann
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -38,8 +39,6 @@ from ltinet.analysis.zeros import invariant_zeros
 from ltinet.errors import InvalidSystemError
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
-
-_HEADINGS = ("margin", "value", "frequency")
 
 
 @final
@@ -100,29 +99,49 @@ class Margins:
     def __repr__(self) -> str:
         verdict = "stable" if self.is_stable else "not stable"
         return (
-            f"Margins(gain {self.gain_margin:.5g}, phase {self.phase_margin:.5g}°, delay {self.delay_margin:.5g}, "
-            f"modulus {self.modulus_margin:.5g}, closed loop {verdict})"
+            f"Margins(closed loop {verdict}, gain {self.gain_margin:.5g}, phase {self.phase_margin:.5g}°, "
+            f"delay {self.delay_margin:.5g}, modulus {self.modulus_margin:.5g})"
         )
 
     def __str__(self) -> str:
-        verdict = "stable" if self.is_stable else "not stable"
-        return "\n".join([f"closed loop: {verdict}", text_table(_HEADINGS, self._rows()), *self.notes])
+        return "\n".join([self._verdict, text_table(self._headings, self._rows()), *self.notes])
 
     def _repr_html_(self) -> str:
-        return html_table(_HEADINGS, self._rows())
+        lines = [f"<p>{escape(line)}</p>" for line in (self._verdict, *self.notes)]
+        return lines[0] + html_table(self._headings, self._rows()) + "".join(lines[1:])
+
+    @property
+    def _verdict(self) -> str:
+        if self.is_stable:
+            return "closed loop: stable"
+        return "closed loop: not stable; it has no margins, these changes would take it to the boundary of stability"
+
+    @property
+    def _headings(self) -> tuple[str, str, str]:
+        return ("margin" if self.is_stable else "change", "value", "frequency (rad/time)")
 
     def _rows(self) -> list[list[str]]:
-        decibels = 20.0 * math.log10(self.gain_margin) if 0.0 < self.gain_margin < math.inf else math.inf
-        gain = f"{self.gain_margin:.5g} ({decibels:.4g} dB)" if math.isfinite(decibels) else f"{self.gain_margin:.5g}"
         rows = [
-            ("gain", gain, self.gain_margin_frequency),
-            ("phase", f"{self.phase_margin:.5g}°", self.phase_margin_frequency),
-            ("delay", f"{self.delay_margin:.5g}", self.delay_margin_frequency),
-            ("modulus", f"{self.modulus_margin:.5g}", self.modulus_margin_frequency),
+            ("gain", _format_gain(self.gain_margin), self.gain_margin_frequency),
+            (
+                "phase",
+                f"{self.phase_margin:.5g}°" if self.phase_margin < math.inf else "inf",
+                self.phase_margin_frequency,
+            ),
+            (
+                "delay",
+                f"{self.delay_margin:.5g} time units" if self.delay_margin < math.inf else "inf",
+                self.delay_margin_frequency,
+            ),
+            (
+                "modulus" if self.is_stable else "distance from −1",
+                f"{self.modulus_margin:.5g}",
+                self.modulus_margin_frequency,
+            ),
         ]
         gains = zip(self.gain_margins.tolist(), self.phase_crossovers.tolist(), strict=True)
         phases = zip(self.phase_margins.tolist(), self.gain_crossovers.tolist(), strict=True)
-        more = [("further gain", f"{value:.5g}", omega) for value, omega in gains if omega != rows[0][2]]
+        more = [("further gain", _format_gain(value), omega) for value, omega in gains if omega != rows[0][2]]
         more += [("further phase", f"{value:.5g}°", omega) for value, omega in phases if omega != rows[1][2]]
         if len(more) > _MAX_ROWS:
             more = [*more[:_MAX_ROWS], (f"{len(more) - _MAX_ROWS} more", "", math.nan)]
@@ -130,6 +149,10 @@ class Margins:
 
 
 _MAX_ROWS = 4  # of further crossings in a printed table
+
+
+def _format_gain(gain: float) -> str:
+    return f"{gain:.5g} ({20.0 * math.log10(gain):.4g} dB)" if 0.0 < gain < math.inf else f"{gain:.5g}"
 
 
 @final
@@ -156,6 +179,8 @@ class DiskMargin:
     phase: float
 
     def __str__(self) -> str:
+        if self.margin == 0.0:
+            return "disk margin: 0, the closed loop is not stable"
         low, high = self.gain_range
         return (
             f"disk margin: {self.margin:.5g}, gain from {low:.4g} to {high:.4g} and phase ± {self.phase:.4g}° together"

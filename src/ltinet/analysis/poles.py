@@ -15,10 +15,14 @@ from ltinet._util.display import displayed_rows, html_table, omission_row, text_
 from ltinet._util.text import format_count, format_first_names
 from ltinet.systems.system_matrices import SystemMatrices
 
+# Order of A up to which one thread computes its eigenvalues; speed only. The steps of the QR algorithm are small: on two busy
+# cores two threads take 10 to 20 times as long for orders from 400 to 1000.
+_MAX_SINGLE_THREAD_ORDER = 1000
+
 
 def compute_poles(system: SystemMatrices) -> NDArray[np.complex128]:
     """Return the eigenvalues of A by falling real part; positive imaginary parts come first in a pair."""
-    with limit_blas_threads(system.n_states):
+    with limit_blas_threads(system.n_states, largest=_MAX_SINGLE_THREAD_ORDER):
         values = np.linalg.eigvals(system.A).astype(np.complex128)
     return values[np.lexsort((-values.imag, -values.real))]
 

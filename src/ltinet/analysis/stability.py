@@ -28,6 +28,7 @@ from ltinet.analysis.frequency_response import frequencies_for, refined_evaluato
 from ltinet.analysis.poles import compute_poles
 from ltinet.analysis.zeros import invariant_zeros
 from ltinet.errors import InvalidSystemError
+from ltinet.plotting.figures import figure_of
 from ltinet.plotting.frequency_response import draw_nyquist
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_settings import SignalSettings
@@ -35,6 +36,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Poles by region.
 
@@ -231,7 +233,7 @@ class NyquistResult:
     closed_loop_unstable_poles: int
     is_stable: bool
 
-    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the curve with the point −1.
 
         Parameters
@@ -241,9 +243,9 @@ class NyquistResult:
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
-        return draw_nyquist(self.response, ax=ax)
+        return figure_of(draw_nyquist(self.response, ax=ax))
 
     def __repr__(self) -> str:
         verdict = "stable" if self.is_stable else "not stable"

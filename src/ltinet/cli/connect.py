@@ -5,6 +5,7 @@
     controller = {kp = 2.0, ki = 0.5}       # arguments of ltinet.pid
     sensor = {num = [1], den = [0.1, 1]}    # arguments of ltinet.tf
     error = {sum = ["r", "-y"], output = "e"}
+    pipe = {file = "pipe.npz", pade = 4}    # dead times replaced by Padé approximants of order 4
 
     [connections]                           # inputs and their sources
     "controller.u1" = "error.e"
@@ -17,24 +18,27 @@
     [outputs]
     y = "plant.y1"
 
-Signals are written as for `ltinet.interconnect`. Without connections, inputs are connected to outputs of the same name.
+Every table takes `pade`. Signals are written as for `ltinet.interconnect`. Without connections, inputs are connected to
+outputs of the same name.
 """
 
 import inspect
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ltinet._util.text import format_names, format_path, sanitize, suggest_names
+from ltinet._util.text import format_path, sanitize, suggest_names
 from ltinet.cli.io import open_as_path, print_note, show_status, write_output
 from ltinet.cli.options import option
 from ltinet.cli.sources import EXAMPLE_PREFIX, check_network_target, read_system_or_network
 from ltinet.construction import construct
 from ltinet.constructors import pid, tf, zpk
 from ltinet.errors import FileFormatError, InvalidSystemError, PartitionError
+from ltinet.interconnection.delays import pade
 from ltinet.interconnection.interconnect import interconnect, summing_junction
 from ltinet.network_builder import DEFAULT_MAX_CONDITION
 from ltinet.state_space import StateSpace
@@ -60,7 +64,12 @@ def connect(
     check_network_target(output, {"the description": file})
     with open_as_path(file) as path:
         description = _read_description(path)
-        whole = _interconnection(description, Path(file).parent)
+        try:
+            whole = _interconnection(description, Path(file).parent)
+        except InvalidSystemError as error:
+            raise InvalidSystemError(
+                str(error).replace("ltinet.pade(system, order)", "pade = 4 in their tables")
+            ) from None
     try:
         with show_status(f"constructing the network of {whole.n_states} states"):
             net = construct(whole, max_condition=max_condition)
@@ -113,23 +122,40 @@ def _as_list(value: Any) -> list[Any]:
 
 def _system(name: str, entry: Any, folder: Path) -> Any:
     """Return the system of an entry of [systems]: a file, a built-in system, or a table of coefficients."""
-    if isinstance(entry, str):
-        is_example = entry.startswith(EXAMPLE_PREFIX)
-        return read_system_or_network(entry if is_example else str(folder / entry))
+    entry = {"file": entry} if isinstance(entry, str) else entry
     if not isinstance(entry, dict):
         raise InvalidSystemError(
             f"system {sanitize(name)} must be a file or a table such as {{num = [1], den = [1, 1]}}, got "
             f"{sanitize(repr(entry))}"
         )
+    arguments = {key: value for key, value in entry.items() if key != "pade"}
     for keys, build in _TABLES:
-        if keys <= set(entry):
+        if keys <= set(arguments):
+            build = partial(_read, folder=folder) if build is _read else build
             try:
-                inspect.signature(build).bind(**entry)
+                inspect.signature(build).bind(**arguments)
             except TypeError as error:
                 raise InvalidSystemError(f"system {sanitize(name)}: {sanitize(error)}") from None
-            return build(**entry)
-    kinds = format_names([" and ".join(sorted(keys)) for keys, _ in _TABLES])
-    raise InvalidSystemError(f"system {sanitize(name)} needs the keys {kinds}; it has {sanitize(', '.join(entry))}")
+            system = build(**arguments)
+            return _with_pade(name, system, entry["pade"]) if "pade" in entry else system
+    raise InvalidSystemError(
+        f"system {sanitize(name)} has the keys {sanitize(', '.join(entry))}; accepted are {{num, den}}, {{zeros, poles, "
+        "gain}, {kp, ki, kd, tf}, {sum, output} and {file}, and pade beside them"
+    )
+
+
+def _with_pade(name: str, system: Any, order: Any) -> StateSpace:
+    """Return the system with Padé approximants of its dead times, and print up to which frequency they hold."""
+    approximate = pade(system, order)
+    for note in approximate.signal_settings.notes:
+        print_note(f"system {sanitize(name)}: {note}")
+    return approximate
+
+
+def _read(file: Any, folder: Path) -> Any:
+    if not isinstance(file, str):
+        raise InvalidSystemError(f"file must be the name of a file, got {sanitize(repr(file))}")
+    return read_system_or_network(file if file.startswith(EXAMPLE_PREFIX) else str(folder / file))
 
 
 def _sum(sum: Any, output: Any = None, dt: Any = None) -> StateSpace:
@@ -137,5 +163,5 @@ def _sum(sum: Any, output: Any = None, dt: Any = None) -> StateSpace:
 
 
 _TABLES: tuple[tuple[set[str], Callable[..., Any]], ...] = (
-    ({"num", "den"}, tf), ({"zeros", "poles", "gain"}, zpk), ({"kp"}, pid), ({"sum"}, _sum),
+    ({"num", "den"}, tf), ({"zeros", "poles", "gain"}, zpk), ({"kp"}, pid), ({"sum"}, _sum), ({"file"}, _read),
 )  # fmt: skip

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ltinet._util.text import format_count
 from ltinet.cli.info import to_json_number
-from ltinet.cli.io import show_status, write_stdout
+from ltinet.cli.io import print_note, show_status, write_stdout
 from ltinet.cli.options import flag, option, parse_channel
 from ltinet.cli.sources import MatrixNames, SourceName, read_system_or_network
 from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import InvalidSystemError
 from ltinet.state_space import StateSpace
 
 
@@ -25,8 +27,8 @@ def margin(
 
     FILE is a system, or a network (.safetensors), with delays if it has any; the
     feedback is negative. Gain, phase, delay and modulus margins
-    are printed with their frequencies and all further crossings. Of several inputs and outputs --input and --output
-    choose the loop; without them the disk margin of a square loop is printed.
+    are printed with their frequencies and further crossings. Of a loop with several inputs and as many outputs the
+    disk margin is printed, which holds for changes in all channels together; --input and --output choose one loop.
     """
     model = read_system_or_network(file, matrix)
     system = model.to_state_space() if isinstance(model, DynamicNetwork) else model
@@ -34,6 +36,12 @@ def margin(
     column = parse_channel(input, model.input_names, option="--input", noun="input")
     if row is not None or column is not None:
         system = _select(system, row or 0, column or 0)
+    if system.n_inputs != system.n_outputs:
+        raise InvalidSystemError(
+            f"the loop has {format_count(system.n_inputs, 'input')} and {format_count(system.n_outputs, 'output')}; "
+            "choose one loop with --input and --output, or give an open loop with as many outputs as inputs for its disk "
+            "margin"
+        )
     with show_status(f"computing margins of {system.n_states} states"):
         is_single = (system.n_outputs, system.n_inputs) == (1, 1)
         disk = system.disk_margin()
@@ -44,6 +52,11 @@ def margin(
             facts |= {item.name: getattr(margins, item.name) for item in fields(margins)}
         write_stdout(json.dumps({name: _plain(value) for name, value in facts.items()}, indent=2) + "\n")
         return
+    if margins is None:
+        print_note(
+            f"{system.n_inputs} inputs and outputs: disk margin for changes in all channels; margins of one loop, the "
+            "others open: --input, --output"
+        )
     write_stdout(f"{disk}\n" if margins is None else f"{margins}\n{disk}\n")
 
 

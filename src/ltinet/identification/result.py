@@ -39,6 +39,7 @@ from ltinet.identification.uncertainty import (
     step_band,
 )
 from ltinet.plotting.channels import Pair
+from ltinet.plotting.figures import figure_of
 from ltinet.plotting.frequency_response import draw_measured_response, draw_uncertain_bode
 from ltinet.plotting.identification import draw_correlations, draw_measured, draw_orders, draw_uncertain_poles
 from ltinet.signals.arrays import as_real_array
@@ -382,7 +383,7 @@ class IdentificationPlots:
         *,
         outputs: Sequence[int | str] | None = None,
         figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
+    ) -> "Figure":
         """Draw measured and simulated outputs with the fit of the model.
 
         Only the initial states are fitted. Experiments are drawn one after the other, separated by dotted lines. For a
@@ -399,17 +400,19 @@ class IdentificationPlots:
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         parts, fits = self.result.diagnostics.compared(u, y), self.result.fit(u, y).tolist()
         system, dt = self.result.system, self.result.dt
         common: dict[str, Any] = {"fits": fits, "names": system.output_names, "figure": figure}
         if dt is not None:
             times, measured, modelled, seams = _concatenate_records(parts, dt)
-            return draw_measured(times, measured, modelled, outputs=outputs, seams=seams, **common)
+            return figure_of(draw_measured(times, measured, modelled, outputs=outputs, seams=seams, **common))
         omega, H, fitted = (values[parts[0][0] > 0.0] for values in parts[0])
         pairs = None if outputs is None else [(output, j) for output in outputs for j in range(system.n_inputs)]
-        return draw_measured_response(omega, H, fitted, pairs=pairs, input_names=system.input_names, **common)
+        return figure_of(
+            draw_measured_response(omega, H, fitted, pairs=pairs, input_names=system.input_names, **common)
+        )
 
     def residuals(
         self,
@@ -418,7 +421,7 @@ class IdentificationPlots:
         *,
         outputs: Sequence[int | str] | None = None,
         figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
+    ) -> "Figure":
         """Draw correlations of residuals with themselves and with inputs, with 99 % bands.
 
         Autocorrelations outside the band indicate noise that is not white. Correlations with an input at positive lags
@@ -435,15 +438,16 @@ class IdentificationPlots:
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         tests, system = self.result.residuals(u, y), self.result.system
-        return draw_correlations(
+        panels = draw_correlations(
             tests.lags, tests.autocorrelation, tests.cross_correlation, band=tests.band, names=system.output_names,
             input_names=system.input_names, outputs=outputs, figure=figure,
         )  # fmt: skip
+        return figure_of(panels)
 
-    def orders(self, *, figure: "Figure | SubFigure | None" = None) -> NDArray[Any]:
+    def orders(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":
         """Draw singular values, and the errors of models on validation samples by their order.
 
         Parameters
@@ -453,15 +457,15 @@ class IdentificationPlots:
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         errors: dict[str, dict[int, float]] = {}
         for model in self.result.candidates:
             best = errors.setdefault(f"{model.method}, refined" if model.refined else model.method, {})
             best[model.order] = min(model.error, best.get(model.order, np.inf))
-        return draw_orders(self.result.singular_values, errors, chosen=self.result.order, figure=figure)
+        return figure_of(draw_orders(self.result.singular_values, errors, chosen=self.result.order, figure=figure))
 
-    def poles(self, *, ax: "Axes | None" = None) -> "Axes":
+    def poles(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the poles in continuous time with their 99 % confidence regions, where these are known.
 
         Parameters
@@ -471,13 +475,13 @@ class IdentificationPlots:
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         result = self.result
         regions = (
             [(region.pole, region.covariance) for region in result.pole_uncertainty()] if result.covariance else []
         )
-        return draw_uncertain_poles(result.poles(), regions, ax=ax)
+        return figure_of(draw_uncertain_poles(result.poles(), regions, ax=ax))
 
     def bode(
         self,
@@ -485,7 +489,7 @@ class IdentificationPlots:
         *,
         pairs: Sequence[Pair] | None = None,
         figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
+    ) -> "Figure":
         """Draw magnitude and phase of H(jω), without the delay, with 99 % bands.
 
         Parameters
@@ -499,17 +503,18 @@ class IdentificationPlots:
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         system, dt = self.result.system, self.result.dt
         if omega is None:
             omega = system.plot_frequencies()
             omega = omega if dt is None else omega[omega <= np.pi / dt]
         band = self.result.frequency_band(omega)
-        return draw_uncertain_bode(
+        panels = draw_uncertain_bode(
             omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
             pairs=pairs, names=system.output_names, input_names=system.input_names, figure=figure,
         )  # fmt: skip
+        return figure_of(panels)
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "result")
@@ -562,9 +567,10 @@ def _report_figures(result: IdentificationResult) -> Iterator[ReportFigure]:
         yield ReportFigure("Frequency response with 99 % bands.", plots.bode)
 
 
-def _show_last_samples(panels: NDArray[Any], dt: float | None) -> NDArray[Any]:
+def _show_last_samples(figure: "Figure", dt: float | None) -> "Figure":
     """Limit the time axis to the last samples, since more of them cannot be distinguished."""
-    end = panels[-1].dataLim.x1
+    axes = figure.axes[-1]
+    end = axes.dataLim.x1
     if dt is not None and end > _MAX_PLOTTED_SAMPLES * dt:
-        panels[-1].set_xlim(end - _MAX_PLOTTED_SAMPLES * dt, end)
-    return panels
+        axes.set_xlim(end - _MAX_PLOTTED_SAMPLES * dt, end)
+    return figure

@@ -4,8 +4,9 @@ Operands are systems of any supported kind, numbers and arrays. Each operation i
 products, multiples and selections of `DynamicNetwork` alone are networks again, which reuse the blocks of their
 operands (`networks`); every other result is a `StateSpace`.
 
-Names: inputs and outputs keep the names of the systems that they belong to. Where several systems share an input or an
-output, the names of the first that has any are taken; joined names that are not unique get the number of their system.
+Names: inputs and outputs keep the names of the systems that they belong to, except inputs of `feedback`. Where several
+systems share an input or an output, the names of the first that has any are taken; joined names that are not unique
+get the number of their system.
 """
 
 from collections.abc import Callable, Sequence
@@ -250,8 +251,10 @@ def append(*systems: Any) -> Any:
 def feedback(P: Any, C: Any = 1.0, sign: int = -1) -> Any:
     """Close a loop: P in the forward path and C in the feedback path.
 
-    The closed loop (I − sign·P C)⁻¹ P has the inputs and outputs of P; with sign −1, the default, the output of C is
-    subtracted from its input. Loops of direct gains are solved if they are well-posed.
+    The closed loop (I − sign·P C)⁻¹ P has as many inputs and outputs as P; with sign −1, the default, the output of C is
+    subtracted from its input. Loops of direct gains are solved if they are well-posed. Outputs keep their names. Inputs
+    have default names, since they are not the inputs of P, which are differences: `with_names(inputs=["Set point (K)"])`
+    names them.
 
     Parameters
     ----------
@@ -292,7 +295,7 @@ def feedback(P: Any, C: Any = 1.0, sign: int = -1) -> Any:
         )
     K = np.zeros((m + p, p + m))
     K[:m, p:], K[m:, :p] = sign * np.eye(m), np.eye(p)
-    names = SignalNames(_names_of(forward).inputs, _names_of(forward).outputs, _states([forward, back]))
+    names = SignalNames(None, _names_of(forward).outputs, _states([forward, back]))
     wiring = Wiring(K, np.eye(m + p, m), np.eye(p, p + m), np.zeros((p, m)))
     return connect([forward, back], wiring, names=names, labels=["forward path", "feedback path"])
 

@@ -80,7 +80,7 @@ class TransferFunction(RationalFunction):
     >>> print(G)
          4
     -----------
-    s^2 + 2 s
+     s^2 + 2 s
     >>> G(1j).round(3)
     np.complex128(-0.8-1.6j)
     >>> ltinet.feedback(G).dcgain()

@@ -41,9 +41,11 @@ from ltinet.nn.training_data import (
     require_start_options,
 )
 from ltinet.plotting.comparison import draw_learning_curve
+from ltinet.plotting.figures import figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MethodName = Literal["adam", "lbfgs", "lm"]
 _MAX_REJECTED_STEPS = 10
@@ -100,7 +102,7 @@ class History:
         errors = self.train if self.validation is None else self.validation
         return float(np.nanmin(errors))
 
-    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the errors against the steps; requires matplotlib.
 
         Parameters
@@ -110,10 +112,10 @@ class History:
 
         Returns
         -------
-        Axes
-            The axes with the curves.
+        matplotlib.figure.Figure
         """
-        return draw_learning_curve(self.steps, self.train, self.validation, best_step=self.best_step, ax=ax)
+        axes = draw_learning_curve(self.steps, self.train, self.validation, best_step=self.best_step, ax=ax)
+        return figure_of(axes)
 
     def __str__(self) -> str:
         kind = "training" if self.validation is None else "validation"

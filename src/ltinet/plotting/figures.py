@@ -37,6 +37,12 @@ def get_axes(ax: "Axes | None", *, width: float = 6.4, height: float = 4.8) -> "
     return ax
 
 
+def figure_of(axes: Any) -> "Figure":
+    """Return the figure of Axes, or of the first of an array of Axes."""
+    figure: Figure = np.asarray(axes).flat[0].figure.canvas.figure  # also of axes in nested subfigures
+    return figure
+
+
 def get_figure(figure: "Figure | SubFigure | None", *, width: float, height: float) -> "Figure | SubFigure":
     """Return the given empty figure, or a new pyplot figure of this size in inches, for several panels."""
     require_matplotlib()
@@ -123,12 +129,13 @@ def draw_placeholder(axes: "Axes", text: str) -> None:
 
 
 def draw_offscreen(draw: Callable[[], Any]) -> "Figure":
-    """Return the figure of the Axes that `draw` returns; no window opens."""
+    """Return the figure that `draw` returns, or that of its Axes; no window opens."""
     require_matplotlib()
     from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     with pyplot.ioff():
-        axes = np.asarray(draw()).flat[0]
-    figure: Figure = axes.figure
+        drawn = draw()
+    figure = drawn if isinstance(drawn, Figure) else figure_of(drawn)
     pyplot.close(figure)
     return figure

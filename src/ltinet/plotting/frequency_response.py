@@ -1,9 +1,9 @@
 """Bode and Nyquist plots.
 
 Bode plots show 20 log₁₀|H| above and the unwrapped phase below, optionally with 99 % confidence bands around an
-identified model or with measured values as dots. Nyquist plots show H(jω) and its conjugate with the point −1, cut
-off where |H| is so large that the rest would not be visible. A phase is drawn only where H is finite and larger than
-rounding; dead times are removed before unwrapping and added again.
+identified model or with measured values as dots. Nyquist plots show H(jω) and its conjugate with the point −1 and the unit
+circle, cut off where |H| is so large that the rest would not be visible. A phase is drawn only where H is finite and
+larger than rounding; dead times are removed before unwrapping and added again, and their last turns are cut.
 """
 
 from collections.abc import Sequence
@@ -30,6 +30,7 @@ _MAX_DEPTH = 160.0  # dB below the highest point: deeper values are cut
 _SIGNIFICANT = 1e-12  # of the peak of a pair: smaller values are rounding
 _DEGREES = (15.0, 30.0, 45.0, 90.0, 180.0, 360.0, 720.0, 1440.0, 3600.0)  # between ticks of phase
 _TICKS = 7
+_MAX_DELAY_TURN = 360.0  # degrees shown below the phase without dead time: −ωτ falls without limit
 _SIZE = (6.4, 4.8)  # inches, of a figure of its own
 
 
@@ -47,7 +48,8 @@ def draw_bode(
 
     `pairs` chooses (output, input); without it all are drawn, or the ten with the largest gains. The
     phase begins between −180° and 180° and is continuous from there; where H is not finite, at a pole, lines break.
-    `delays` `(p, m)` are dead times that H contains; phases are exact however far apart the frequencies are.
+    `delays` `(p, m)` are dead times that H contains; phases are exact however far apart the frequencies are. The axis
+    ends 360° below the phase without them, and a text in the axes says so.
 
     Raises:
         PlottingError: omega is not positive and ascending, or H has another shape.
@@ -95,10 +97,20 @@ def _decibels(H: Complex) -> Array:
 def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, selection: PairSelection, delays: Array) -> None:
     axes.set(xscale="log", ylabel="phase (degrees)")
     add_grid(axes)
+    bottom = np.inf
     for (output, input), (colour, dashes) in zip(selection.chosen, selection.styles, strict=True):
-        phase = unwrapped_phase(H[:, output, input], frequencies * delays[output, input])
+        turn = frequencies * delays[output, input]
+        phase = unwrapped_phase(H[:, output, input], turn)
         axes.plot(frequencies, phase, color=colour, linestyle=dashes, linewidth=1.4)
+        bottom = min(bottom, float(np.fmin.reduce(phase + np.rad2deg(turn), initial=np.inf)) - _MAX_DELAY_TURN)
     axes.margins(x=0.01)
+    if bottom > axes.get_ylim()[0] and np.isfinite(bottom):
+        top = max(float(np.nanmax(line.get_ydata())) for line in axes.lines)
+        axes.set_ylim(bottom, top + 0.05 * (top - bottom))
+        axes.annotate(
+            f"dead time: below {bottom:.0f}° the phase is cut".replace("-", "−"), (0.02, 0.05), xycoords="axes fraction",
+            fontsize="small", color="0.25",
+        )  # fmt: skip
     _set_degrees(axes)
 
 
@@ -263,8 +275,8 @@ def draw_measured_response(
 
 # Nyquist plots.
 
-_CUT_THRESHOLD = 20.0  # largest over usual |H|: beyond, the curve approaches a pole and would compress the rest
-_CUT_RADIUS = 10.0  # times the usual |H|, or 1: where it is cut then
+_CUT_THRESHOLD = 5.0  # largest over usual |H|: beyond, the curve approaches a pole and would compress the rest
+_CUT_RADIUS = 3.0  # times the usual |H|: where it is cut then
 _NEAR = 0.2  # |H| below this everywhere: with −1 in view the curve would be a dot
 _POINT = "#f13264"
 
@@ -280,10 +292,10 @@ def draw_nyquist(
 ) -> "Axes":
     """Draw H `(K, p, m)` at ascending frequencies in the complex plane, and its conjugate, faint: negative frequencies.
 
-    Arrows point to higher frequencies. −1 is marked, unless |H| stays so small that it lies far outside; the title
-    says so. What is larger than `limit` is cut; without one, a curve that runs 20 times farther than half of it lies,
-    or than 1, is cut at 10 times that, and the title says so. `pairs` chooses as for `draw_bode`;
-    without it at most seven are drawn, which colours alone tell apart.
+    Arrows point to higher frequencies. −1 and the unit circle are marked, unless |H| stays so small that they lie far
+    outside; the title says so. `limit` is the largest |H| that is drawn, by default that of `nyquist_radius`; the title
+    says where a curve is cut. `pairs` chooses as for `draw_bode`; without it at most seven are drawn, which colours alone
+    tell apart.
     """
     values = _validate_values(H)
     if limit is not None and not 0.0 < limit < np.inf:
@@ -295,7 +307,7 @@ def draw_nyquist(
         peak_gains(values), pairs, names=names, input_names=input_names, max_pairs=len(LINE_COLOURS)
     )
     curves = [values[:, output, input] for output, input in selection.chosen]
-    reach = _plot_radius(np.concatenate(curves), limit)
+    reach = nyquist_radius(np.concatenate(curves)) if limit is None else limit
     below = 0.0 if ax is not None else selection.height_below(_SIZE[0])
     axes = get_axes(ax, width=_SIZE[0], height=_SIZE[1] + below)
     for curve, (colour, _) in zip(curves, selection.styles, strict=True):
@@ -313,13 +325,17 @@ def draw_nyquist(
     return axes
 
 
-def _plot_radius(values: Complex, limit: float | None) -> float:
-    """Return the |H| beyond which nothing is drawn."""
-    if limit is not None:
-        return limit
+def nyquist_radius(values: Complex) -> float:
+    """Return the |H| beyond which a Nyquist curve is cut.
+
+    Curves that run farther than 5 times their usual size, or to a pole, are cut at 3 times that. The usual size is 1 for
+    curves that enter the unit circle, since −1 decides there, and the median of |H| for others.
+    """
     sizes = np.abs(values[np.isfinite(values)])
-    usual = max(1.0, float(np.median(sizes))) if len(sizes) else 1.0
-    return _CUT_RADIUS * usual if not np.all(np.isfinite(values)) or np.max(sizes) > _CUT_THRESHOLD * usual else np.inf
+    if not len(sizes):
+        return _CUT_RADIUS
+    usual = 1.0 if np.min(sizes) < 1.0 else float(np.median(sizes))
+    return _CUT_RADIUS * usual if len(sizes) < values.size or np.max(sizes) > _CUT_THRESHOLD * usual else np.inf
 
 
 def _finish_nyquist_axes(axes: "Axes", values: Complex, reach: float) -> None:
@@ -330,6 +346,8 @@ def _finish_nyquist_axes(axes: "Axes", values: Complex, reach: float) -> None:
     axes.axvline(0.0, color="0.75", linewidth=0.8, zorder=0)
     remarks = [f"cut at |H| = {reach:.3g}"] if len(sizes) < len(values) or largest > reach else []
     if largest >= _NEAR or largest == 0.0:
+        angle = np.linspace(0.0, 2.0 * np.pi, 181)
+        axes.plot(np.cos(angle), np.sin(angle), color="0.6", linewidth=0.8, linestyle=":", zorder=0.5)
         axes.plot([-1.0], [0.0], linestyle="none", marker="+", color=_POINT, markersize=11, markeredgewidth=1.8)
         axes.annotate("−1", (-1.0, 0.0), xytext=(-4, 5), textcoords="offset points", color=_POINT, ha="right")
     else:

@@ -1,7 +1,7 @@
 """Plot objects behind `net.plot`, `system.plot` and `form.plot`, and their overviews on one 16:9 page.
 
 Every method takes the axes, or for several panels the empty figure, to draw on, makes new ones if there are none,
-and returns the axes. Calling the object draws the overview.
+and returns the matplotlib Figure, whose `axes` are the panels. Calling the object draws the overview.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import numpy as np
 from ltinet._util.display import dir_without
 from ltinet._util.text import format_count
 from ltinet.plotting.architecture import draw_architecture
-from ltinet.plotting.figures import draw_placeholder, get_figure
+from ltinet.plotting.figures import draw_placeholder, figure_of, get_figure
 from ltinet.plotting.frequency_response import draw_bode, draw_magnitude
 from ltinet.plotting.layers import draw_network_sparsity, draw_network_spectrum, draw_sparsity, draw_spectrum
 from ltinet.plotting.protocols import PlottableForm, PlottableNetworkSystem
@@ -44,7 +44,7 @@ class NetworkPlots(ResponsePlots):
 
     system: PlottableNetworkSystem
 
-    def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure | SubFigure":
+    def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":
         """Draw neurons, poles, connections, step response and gain on one 16:9 page."""
         page = get_figure(figure, width=SLIDE_SIZE[0], height=SLIDE_SIZE[1])
         network = self.system
@@ -61,7 +61,7 @@ class NetworkPlots(ResponsePlots):
         if not self._has_channels:
             for axes in panels[1]:
                 draw_placeholder(axes, "no inputs or no outputs")
-            return page
+            return page.canvas.figure
         omega, H = self._frequency_response(None)
         shown = self._largest_pairs(H)
         self._draw_steps(panels[1, 0], shown)
@@ -69,9 +69,9 @@ class NetworkPlots(ResponsePlots):
         panels[1, 1].set_xlabel("frequency (rad/time)")
         draw_magnitude(panels[1, 1], omega, H, shown)
         shown.add_key_below(right)
-        return page
+        return page.canvas.figure
 
-    def overview(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure | SubFigure":
+    def overview(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":
         """Draw the overview, as `net.plot()` does.
 
         Parameters
@@ -85,7 +85,7 @@ class NetworkPlots(ResponsePlots):
         """
         return self(figure=figure)
 
-    def architecture(self, *, ax: "Axes | None" = None) -> "Axes":
+    def architecture(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw inputs, neurons in their horizontal layers, and outputs.
 
         Parameters
@@ -95,11 +95,11 @@ class NetworkPlots(ResponsePlots):
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
-        return draw_architecture(self.system, ax=ax)
+        return figure_of(draw_architecture(self.system, ax=ax))
 
-    def spectrum(self, *, ax: "Axes | None" = None) -> "Axes":
+    def spectrum(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the poles of all neurons, colored by layer.
 
         Parameters
@@ -109,11 +109,11 @@ class NetworkPlots(ResponsePlots):
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
-        return draw_network_spectrum(self.system, ax=ax)
+        return figure_of(draw_network_spectrum(self.system, ax=ax))
 
-    def sparsity(self, *, ax: "Axes | None" = None) -> "Axes":
+    def sparsity(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw neurons as dots and connections as squares; the title counts nonzero weights.
 
         Parameters
@@ -123,9 +123,9 @@ class NetworkPlots(ResponsePlots):
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
-        return draw_network_sparsity(self.system, ax=ax)
+        return figure_of(draw_network_sparsity(self.system, ax=ax))
 
 
 @final
@@ -143,7 +143,7 @@ class SystemPlots(ResponsePlots):
         Names of outputs and inputs.
     """
 
-    def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure | SubFigure":
+    def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":
         """Draw magnitude, phase, step response and poles on one 16:9 page."""
         page = get_figure(figure, width=SLIDE_SIZE[0], height=SLIDE_SIZE[1])
         left, right = page.subfigures(1, 2, width_ratios=(1.1, 1.0), squeeze=False)[0]
@@ -157,7 +157,7 @@ class SystemPlots(ResponsePlots):
         if not self._has_channels:
             for axes in (left.subplots(), upper):
                 draw_placeholder(axes, "no inputs or no outputs")
-            return page
+            return page.canvas.figure
         omega, H = self._frequency_response(None)
         shown = self._largest_pairs(H)
         draw_bode(
@@ -165,9 +165,9 @@ class SystemPlots(ResponsePlots):
             figure=left,
         )  # fmt: skip
         self._draw_steps(upper, shown)
-        return page
+        return page.canvas.figure
 
-    def spectrum(self, *, ax: "Axes | None" = None) -> "Axes":
+    def spectrum(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the poles.
 
         Parameters
@@ -177,9 +177,9 @@ class SystemPlots(ResponsePlots):
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
-        return draw_spectrum([self.system.poles()], ax=ax)
+        return figure_of(draw_spectrum([self.system.poles()], ax=ax))
 
 
 @final
@@ -195,7 +195,7 @@ class BlockDiagonalPlots:
 
     form: PlottableForm
 
-    def tradeoff(self, *, ax: "Axes | None" = None) -> "Axes":
+    def tradeoff(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw cond(T) against the number of layers for all partitions of the search, and the selected form.
 
         Parameters
@@ -205,13 +205,13 @@ class BlockDiagonalPlots:
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         finite = [pair for pair in self.form.tradeoff if np.isfinite(pair[1])]  # cond(T) is infinite for a singular T
         budget = self.form.budget if self.form.budget is not None and np.isfinite(self.form.budget) else None
-        return draw_condition(finite, budget=budget, chosen=len(self.form.block_sizes), ax=ax)
+        return figure_of(draw_condition(finite, budget=budget, chosen=len(self.form.block_sizes), ax=ax))
 
-    def spectrum(self, *, ax: "Axes | None" = None) -> "Axes":
+    def spectrum(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the eigenvalues, colored by block.
 
         Parameters
@@ -221,11 +221,11 @@ class BlockDiagonalPlots:
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
-        return draw_spectrum(self.form.eigenvalues, ax=ax)
+        return figure_of(draw_spectrum(self.form.eigenvalues, ax=ax))
 
-    def sparsity(self, *, ax: "Axes | None" = None) -> "Axes":
+    def sparsity(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the nonzero entries of the block-diagonal matrix.
 
         Parameters
@@ -235,13 +235,13 @@ class BlockDiagonalPlots:
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         blocks = [self.form.block(index) != 0.0 for index in range(len(self.form.block_sizes))]
         axes = draw_sparsity([block | np.eye(len(block), dtype=bool) for block in blocks], unit="state", ax=ax)
         count = sum(int(np.count_nonzero(block)) for block in blocks)
         axes.set_title(f"{count} of {sum(self.form.block_sizes) ** 2} entries are not zero", fontsize="medium")
-        return axes
+        return figure_of(axes)
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "form")

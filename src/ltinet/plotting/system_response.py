@@ -2,21 +2,22 @@
 
 `ResponsePlots` is the base class of the plot objects: it chooses frequencies and inputs and calls the drawing functions.
 Of systems with very many inputs only a few evenly spread ones are simulated, since all responses would take gigabytes.
-The frequencies of a Nyquist plot are refined until no straight piece is longer than 2 % of the extent of its curve.
+The frequencies of a Nyquist plot are refined until no straight piece is longer than 2 % of the part that is shown.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
 from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_pairs
-from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, peak_gains
+from ltinet.plotting.figures import figure_of
+from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, nyquist_radius, peak_gains
 from ltinet.plotting.layers import draw_pole_zero_map
 from ltinet.plotting.protocols import PlottableResponse, PlottableSystem
 from ltinet.plotting.time_response import draw_as_samples, draw_responses, draw_time_lines, set_time_axis
@@ -29,7 +30,7 @@ OptionalNames = Sequence[str] | None
 ChannelChoice = int | str | None
 """Index, counted from 0, or name of an input or an output; None for all."""
 _MAX_PANEL_LINES = 5  # of a panel of an overview
-_MAX_SEGMENT = 0.02  # of the extent of a curve: longer straight pieces would be visible
+_MAX_SEGMENT = 0.02  # of the largest |H| that is shown: longer straight pieces would be visible
 _MAX_REFINEMENTS = 10
 _MAX_VALUES, _MIN_FREQUENCIES = 4_000_000, 60  # values of H computed for a plot, and least number of frequencies
 _MAX_INPUTS, _N_SAMPLED_INPUTS = 12, 4  # inputs that are all simulated, and the number simulated if there are more
@@ -56,7 +57,7 @@ class ResponsePlots:
         *,
         pairs: Sequence[Pair] | None = None,
         figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
+    ) -> "Figure":
         """Draw magnitude and phase of H(jω).
 
         Parameters
@@ -70,13 +71,14 @@ class ResponsePlots:
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes
-            Axes of magnitude and phase.
+        matplotlib.figure.Figure
+            Figure; its `axes` are those of magnitude and phase.
         """
         chosen, H = self._frequency_response(omega)
-        return draw_bode(
+        panels = draw_bode(
             chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays, figure=figure
         )
+        return figure_of(panels)
 
     def nyquist(
         self,
@@ -85,7 +87,7 @@ class ResponsePlots:
         pairs: Sequence[Pair] | None = None,
         limit: float | None = None,
         ax: "Axes | None" = None,
-    ) -> "Axes":
+    ) -> "Figure":
         """Draw H(jω) in the complex plane, with the point −1.
 
         Parameters
@@ -95,20 +97,23 @@ class ResponsePlots:
         pairs : sequence of tuple, optional
             Pairs (output, input) by index, counted from 0, or by name; by default all of them.
         limit : float, optional
-            Largest |H| that is drawn; by default curves are cut near poles (see `draw_nyquist`).
+            Largest |H| that is drawn. By default curves of loops that run beyond 5, such as those of integrators, are cut
+            at 3, so that the surroundings of −1 are seen; the title says so.
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; by default those of a new figure.
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         chosen, H = self._frequency_response(omega)
         if omega is None:
-            H = refine_curve(self.system.frequency_response, chosen, H)
-        return draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
+            H = refine_curve(self.system.frequency_response, chosen, H, nyquist_radius(H) if limit is None else limit)
+        return figure_of(
+            draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
+        )
 
-    def pzmap(self, *, ax: "Axes | None" = None) -> "Axes":
+    def pzmap(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw poles (×) and zeros (○) in the complex plane, with the unit circle in discrete time.
 
         Parameters
@@ -118,10 +123,10 @@ class ResponsePlots:
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         is_discrete = getattr(self.system, "dt", None) is not None
-        return draw_pole_zero_map(self.system.poles(), self.system.zeros(), is_discrete=is_discrete, ax=ax)
+        return figure_of(draw_pole_zero_map(self.system.poles(), self.system.zeros(), is_discrete=is_discrete, ax=ax))
 
     def step(
         self,
@@ -130,7 +135,7 @@ class ResponsePlots:
         input: ChannelChoice = None,
         output: ChannelChoice = None,
         figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
+    ) -> "Figure":
         """Draw the response of every output to a step of every input on a grid of Axes.
 
         Parameters
@@ -144,8 +149,8 @@ class ResponsePlots:
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes
-            Axes, `(outputs, inputs)`.
+        matplotlib.figure.Figure
+            Figure; its `axes` are those of the first output for all inputs, of the second, and so on.
         """
         return self._draw_grid(self.system.step_response, t, input, output, final=self.system.dcgain(), figure=figure)
 
@@ -156,7 +161,7 @@ class ResponsePlots:
         input: ChannelChoice = None,
         output: ChannelChoice = None,
         figure: "Figure | SubFigure | None" = None,
-    ) -> NDArray[Any]:
+    ) -> "Figure":
         """Draw the response of every output to an impulse of every input on a grid of Axes.
 
         Parameters
@@ -170,8 +175,8 @@ class ResponsePlots:
 
         Returns
         -------
-        ndarray of matplotlib.axes.Axes
-            Axes, `(outputs, inputs)`.
+        matplotlib.figure.Figure
+            Figure; its `axes` are those of the first output for all inputs, of the second, and so on.
         """
         no_final_values = np.full((self.system.n_outputs, self.system.n_inputs), np.nan)
         return self._draw_grid(self.system.impulse_response, t, input, output, final=no_final_values, figure=figure)
@@ -221,7 +226,7 @@ class ResponsePlots:
     def _draw_grid(
         self, respond: ResponseFunction, t: ArrayLike | None, input: ChannelChoice, output: ChannelChoice, *,
         final: Array, figure: "Figure | SubFigure | None",
-    ) -> NDArray[Any]:  # fmt: skip
+    ) -> "Figure":  # fmt: skip
         """Draw responses of all outputs to all inputs, or of one of them; of very many inputs, some evenly spread."""
         outputs = ChannelLabels(self.system.n_outputs, self.names, noun="output")
         inputs = ChannelLabels(self.system.n_inputs, self.input_names, noun="input")
@@ -246,7 +251,7 @@ class ResponsePlots:
         )  # fmt: skip
         if self.system.dt is not None:
             draw_as_samples(line for axes in panels.flat for line in axes.lines)
-        return panels
+        return figure_of(panels)
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "system", "frequencies", "names", "input_names")
@@ -261,12 +266,13 @@ def _simulate_inputs_separately(
     return first.t, np.stack([first.y, *rest]), first.notes
 
 
-def refine_curve(response: Callable[[Array], Complex], omega: Array, H: Complex) -> Complex:
-    """Return H with further frequencies between those whose values are far apart in the complex plane."""
+def refine_curve(response: Callable[[Array], Complex], omega: Array, H: Complex, radius: float = np.inf) -> Complex:
+    """Return H with further frequencies between those whose values are far apart in the complex plane, up to |H| = radius."""
     for _ in range(_MAX_REFINEMENTS):
-        longest = _MAX_SEGMENT * np.maximum(peak_gains(H), np.finfo(float).tiny)
+        longest = _MAX_SEGMENT * np.clip(peak_gains(H), np.finfo(float).tiny, radius)
         with np.errstate(invalid="ignore"):
-            far = np.any(np.abs(np.diff(H, axis=0)) > longest, axis=(1, 2))
+            is_shown = np.minimum(np.abs(H[1:]), np.abs(H[:-1])) <= radius
+            far = np.any((np.abs(np.diff(H, axis=0)) > longest) & is_shown, axis=(1, 2))
         if not far.any():
             break
         between = np.sqrt(omega[:-1][far] * omega[1:][far])

@@ -22,6 +22,7 @@ from ltinet.conversion import eliminate_algebraic, eliminate_zero_rows
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.network.network import Network
+from ltinet.plotting.figures import figure_of
 from ltinet.plotting.reduction import draw_hankel_values, draw_reduction_error
 from ltinet.reduction.balanced_truncation import MEASURED_ROUNDING
 from ltinet.reduction.dispatch import ReductionMethod, dispatch_reduction
@@ -31,6 +32,7 @@ from ltinet.state_space import StateSpace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @final
@@ -158,7 +160,7 @@ class ReductionPlots:
 
     result: ReductionResult
 
-    def error(self, omega: ArrayLike | None = None, *, ax: "Axes | None" = None) -> "Axes":
+    def error(self, omega: ArrayLike | None = None, *, ax: "Axes | None" = None) -> "Figure":
         """Draw ‖G − G_r‖ and ‖G‖ over frequency, with the bound.
 
         Both systems are solved at every frequency: a large one takes a factorization for each.
@@ -172,14 +174,15 @@ class ReductionPlots:
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
         result = self.result
         omega = result.system.plot_frequencies() if omega is None else omega
         errors, gains = result.errors(omega)
-        return draw_reduction_error(omega, errors, gains, bound=result.error_bound, estimate=result.estimate, ax=ax)
+        axes = draw_reduction_error(omega, errors, gains, bound=result.error_bound, estimate=result.estimate, ax=ax)
+        return figure_of(axes)
 
-    def hankel(self, *, ax: "Axes | None" = None) -> "Axes":
+    def hankel(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the Hankel singular values, up to the order and beyond.
 
         Parameters
@@ -189,9 +192,10 @@ class ReductionPlots:
 
         Returns
         -------
-        matplotlib.axes.Axes
+        matplotlib.figure.Figure
         """
-        return draw_hankel_values(self.result.hankel_values, order=self.result.order - self.result.n_retained, ax=ax)
+        result = self.result
+        return figure_of(draw_hankel_values(result.hankel_values, order=result.order - result.n_retained, ax=ax))
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "result")

@@ -19,6 +19,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_first_names, sanitize
 from ltinet.error_bounds.output_bounds import ReductionError
 from ltinet.errors import InvalidSignalError
+from ltinet.plotting.figures import figure_of
 from ltinet.plotting.time_response import draw_as_samples, draw_outputs, draw_solution
 from ltinet.signals.arrays import all_finite
 from ltinet.signals.signal import PiecewiseSmooth
@@ -27,6 +28,7 @@ from ltinet.systems.signal_names import UNNAMED, SignalNames, names_or_defaults
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MAX_LISTED_OUTPUTS = 5  # outputs whose numbers are listed in one line
 _CHEAP_BOUND_TIMES = 20_000  # times up to which the error bound takes about as long as drawing them (empirical)
@@ -195,7 +197,7 @@ class Solution:
         input_names: Sequence[str] | None = None,
         bound: bool | None = None,
         ax: "Axes | None" = None,
-    ) -> "Axes":
+    ) -> "Figure":
         """Draw the outputs over time, and the input below, on a new figure; needs matplotlib.
 
         Outputs of different units, or with peaks more than 30 times apart, have axes of their own.
@@ -215,8 +217,8 @@ class Solution:
 
         Returns
         -------
-        Axes
-            The topmost axes.
+        matplotlib.figure.Figure
+            Figure; its `axes` are those of the outputs, and of the input last.
         """
         with_bound = math.prod(self.y.shape[:-1]) <= _CHEAP_BOUND_TIMES if bound is None else bound
         errors = self.error_bound(self.t) if with_bound and self.y.size else None
@@ -227,14 +229,13 @@ class Solution:
             n_before = len(ax.lines)
             draw_outputs(self.t, self.y, outputs=outputs, names=names, bound=errors, ax=ax)
             draw_as_samples(ax.lines[n_before:] if is_discrete else ())
-            return ax
+            return figure_of(ax)
         panels = draw_solution(
             self.t, self.y, outputs=outputs, names=names, bound=errors, inputs=self._drawn_input,
             input_names=input_names,
         )  # fmt: skip
         draw_as_samples(line for panel in panels for line in panel.lines if is_discrete)
-        axes: Axes = panels[0]
-        return axes
+        return figure_of(panels)
 
     @property
     def _drawn_input(self) -> tuple[Array, Array] | None:

@@ -151,4 +151,4 @@ def test_nyquist_results_print_and_draw() -> None:
     assert "closed loop stable" in str(result)
     assert_allclose(result.response[:, 0, 0], 2.0 / ((1j * result.omega + 1) * (1j * result.omega + 2)), rtol=1e-12)
     pytest.importorskip("matplotlib")
-    assert result.plot().get_xlabel() == "real part"
+    assert result.plot().axes[0].get_xlabel() == "real part"

@@ -90,5 +90,5 @@ def test_phases_are_drawn_through_all_their_turns():
     pytest.importorskip("matplotlib")
     omega = np.array([0.1, 1.0, 10.0, 100.0])
     system = ltinet.StateSpace(-1.0, 1.0, 1.0, input_delay=2.0)
-    phase = system.plot.bode(omega)[1].lines[0].get_ydata()
+    phase = system.plot.bode(omega).axes[1].lines[0].get_ydata()
     assert np.allclose(phase, np.rad2deg(-2.0 * omega - np.arctan(omega)))

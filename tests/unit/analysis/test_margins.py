@@ -194,8 +194,25 @@ def test_margins_unpack_and_print() -> None:
     assert_allclose([gm, wcg], [2.0, np.sqrt(3.0)], rtol=1e-13)
     assert (pm, wcp) == (margins.phase_margin, margins.phase_margin_frequency)
     assert "2 (6.021 dB)" in str(margins)
-    assert "closed loop: stable" in str(margins)
-    assert "<td" in margins._repr_html_()
+    assert str(margins).startswith("closed loop: stable\n")
+    assert "frequency (rad/time)" in str(margins)
+    assert f"{margins.delay_margin:.5g} time units" in str(margins)
+    assert "<p>closed loop: stable</p>" in margins._repr_html_()
+
+
+def test_infinite_margins_have_no_units() -> None:
+    rows = [line.split() for line in str(ltinet.margin(([0.5], [1.0, 1.0]))).splitlines()]
+    assert [row[1:] for row in rows[2:5]] == [["inf", "–"]] * 3
+
+
+def test_changes_of_an_unstable_loop_are_not_called_margins() -> None:
+    margins = ltinet.margin(([16.0], [1.0, 3.0, 3.0, 1.0]))
+    assert_allclose(margins.gain_margin, 0.5, rtol=1e-13)
+    for text in (str(margins), margins._repr_html_()):
+        verdict = "closed loop: not stable; it has no margins"
+        assert text.removeprefix("<p>").startswith(verdict)
+        assert "margin" not in text.replace(verdict, "")
+    assert str(ltinet.disk_margin(([16.0], [1.0, 3.0, 3.0, 1.0]))) == "disk margin: 0, the closed loop is not stable"
 
 
 def test_networks_have_the_margins_of_their_system() -> None:

@@ -196,7 +196,7 @@ def test_default_data_are_those_of_identification():
     np.testing.assert_allclose(
         found.residuals().residuals[0], found.residuals(1000.0 * own.u + 3.0, y).residuals[0], atol=1e-9
     )
-    assert found.plot.compare()[0].get_lines()[0].get_ydata().mean() == pytest.approx(y[3:, 0].mean())
+    assert found.plot.compare().axes[0].get_lines()[0].get_ydata().mean() == pytest.approx(y[3:, 0].mean())
 
 
 @pytest.mark.slow

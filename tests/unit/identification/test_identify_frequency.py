@@ -100,10 +100,10 @@ def test_gradients_match_differences(found):
 
 
 def test_pictures(found):
-    above, below = found.plot.compare()
+    above, below = found.plot.compare().axes
     assert len(above.get_lines()) == len(below.get_lines()) == 4  # lines and dots of two channels
     assert f"{found.fits[0]:.1f} %" in above.get_title()
-    (dots,) = (line for line in found.plot.compare(outputs=["b"])[0].get_lines() if line.get_marker() == ".")
+    (dots,) = (line for line in found.plot.compare(outputs=["b"]).axes[0].get_lines() if line.get_marker() == ".")
     np.testing.assert_allclose(dots.get_ydata(), 20.0 * np.log10(np.abs(noisy(1)[:, 1, 0])))
     found.plot.orders()
     found.plot.poles()

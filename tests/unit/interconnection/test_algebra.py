@@ -201,6 +201,7 @@ def test_names_follow():
     assert (plant * pi).input_names == ("error",)
     assert (plant * pi).output_names == ("level",)
     assert ltinet.feedback(plant * pi).output_names == ("level",)
+    assert ltinet.feedback(plant * pi).input_names == ("u1",)  # the set point, not the error
     assert ltinet.append(plant, pi).output_names == ("level", "command")
     assert ltinet.append(plant, plant).input_names == ("valve_1", "valve_2")
     assert (plant + 1).input_names == ("valve",)

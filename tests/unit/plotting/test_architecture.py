@@ -20,7 +20,7 @@ def words(axes):
 @pytest.mark.parametrize("size", [(6.4, 4.8), (10.0, 6.0)])
 def test_texts_neither_overlap_nor_leave_the_figure(n_layers, size):
     axes = axes_of_size(*size)
-    assert example(n_layers).plot.architecture(ax=axes) is axes
+    assert example(n_layers).plot.architecture(ax=axes) is axes.figure
     check_texts(axes.figure)
     discs = [path for group in axes.collections if group.get_zorder() == 6 for path in group.get_paths()]
     balls = np.array([axes.transData.transform(path.vertices.mean(axis=0)) for path in discs])
@@ -101,8 +101,8 @@ def test_balls_stay_inside_their_bands():
 
 
 def test_the_direct_path_is_drawn_only_where_it_is_more_than_rounding():
-    assert "direct path Ψ u" in words(example(4).plot.architecture(ax=axes_of_size()))  # D is not zero
-    assert "direct path Ψ u" not in words(example(400).plot.architecture(ax=axes_of_size()))
+    assert "direct path Ψ u" in words(example(4).plot.architecture(ax=axes_of_size()).axes[0])  # D is not zero
+    assert "direct path Ψ u" not in words(example(400).plot.architecture(ax=axes_of_size()).axes[0])
     network = network_of([2])
     tiny = Network(network.layers, network.Phi, [[1e-18]])
     assert "direct path Ψ u" not in words(draw_architecture(tiny, ax=axes_of_size()))

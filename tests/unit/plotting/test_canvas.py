@@ -7,7 +7,6 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib import pyplot
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import ltinet
@@ -42,9 +41,9 @@ def test_a_missing_matplotlib_is_named_with_the_command_that_brings_it():
 
 @pytest.mark.parametrize("name", ["architecture", "spectrum", "sparsity"])
 def test_without_axes_a_figure_is_made_that_a_notebook_shows(name):
-    axes = getattr(example(4).plot, name)()
-    assert isinstance(axes, Axes)
-    assert pyplot.get_fignums() == [axes.figure.number]
+    figure = getattr(example(4).plot, name)()
+    assert isinstance(figure, Figure)
+    assert pyplot.get_fignums() == [figure.number]
 
 
 @pytest.mark.slow

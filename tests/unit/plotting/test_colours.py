@@ -60,7 +60,7 @@ def test_a_layer_has_one_colour_in_every_drawing(n_layers):
     counts = [[100 + index] * layer.n_neurons for index, layer in enumerate(net.layers)]
     layer_of = np.repeat(np.arange(n_layers), [layer.n_neurons for layer in net.layers])
 
-    spectrum = net.plot.spectrum(ax=axes_of_size())
+    spectrum = net.plot.spectrum(ax=axes_of_size()).axes[0]
     points = [
         (y, colour)
         for group in spectrum.collections
@@ -79,9 +79,9 @@ def test_a_layer_has_one_colour_in_every_drawing(n_layers):
     per_layer = draw_evaluations_per_layer(counts, ax=axes_of_size())
     assert [lightness(bar.get_facecolor()) for bar in per_layer.patches] == [lightness(c) for c in expected]
 
-    architecture = net.plot.architecture(ax=axes_of_size())
+    architecture = net.plot.architecture(ax=axes_of_size()).axes[0]
     assert set(expected) <= {colour for group in architecture.collections for colour in face_colours(group)}
 
-    sparsity = net.plot.sparsity(ax=axes_of_size())
+    sparsity = net.plot.sparsity(ax=axes_of_size()).axes[0]
     dots = face_colours(sparsity.collections[1])
     assert dots == [expected[layer] for layer in layer_of]

@@ -29,7 +29,7 @@ def test_weight_norms_need_no_legend():
 
 def test_the_door_of_a_form_marks_its_budget_and_its_choice():
     form = ltinet.block_diagonalize(ltinet.named_system("triangular").A, max_condition=15.0)
-    axes = form.plot.tradeoff(ax=axes_of_size())
+    axes = form.plot.tradeoff(ax=axes_of_size()).axes[0]
     np.testing.assert_array_equal(axes.lines[0].get_xydata(), form.tradeoff)
     assert {text for text, _ in shown_texts(axes.figure)} >= {
         f"{form.n_blocks} layers: {form.condition:.3g}",
@@ -38,7 +38,7 @@ def test_the_door_of_a_form_marks_its_budget_and_its_choice():
 
 
 def test_one_point_and_no_budget_still_make_a_picture():
-    axes = example(4).form.plot.tradeoff(ax=axes_of_size())
+    axes = example(4).form.plot.tradeoff(ax=axes_of_size()).axes[0]
     low, high = axes.get_ylim()
     assert high / low > 10.0
     ticks = [text for text, _ in shown_texts(axes.figure) if text.isdigit()]
@@ -48,7 +48,7 @@ def test_one_point_and_no_budget_still_make_a_picture():
 
 def test_an_unbounded_budget_is_no_line():
     form = ltinet.block_diagonalize(np.diag([-1.0, -2.0]), max_condition=np.inf)
-    assert len(form.plot.tradeoff(ax=axes_of_size()).lines) == 2
+    assert len(form.plot.tradeoff(ax=axes_of_size()).axes[0].lines) == 2
 
 
 @pytest.mark.parametrize(

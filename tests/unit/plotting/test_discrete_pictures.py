@@ -14,13 +14,13 @@ def model() -> ltinet.StateSpace:
 
 def test_values_at_samples_are_drawn_as_stairs() -> None:
     system = model()
-    axes = system.simulate(np.sin(np.arange(30))).plot()
+    axes = system.simulate(np.sin(np.arange(30))).plot().axes[0]
     assert {line.get_drawstyle() for line in axes.lines} == {"steps-post"}
     again = system.impulse_response(20, input=0).plot(ax=axes)
-    assert again is axes
-    panels = ltinet.construct(system).plot.step()
-    assert panels[0, 0].lines[-1].get_drawstyle() == "steps-post"
-    continuous = system.to_continuous().step_response(input=0).plot()
+    assert again is axes.figure
+    panels = ltinet.construct(system).plot.step().axes
+    assert panels[0].lines[-1].get_drawstyle() == "steps-post"
+    continuous = system.to_continuous().step_response(input=0).plot().axes[0]
     assert {line.get_drawstyle() for line in continuous.lines} == {"default"}
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import ltinet
 from drawing_checks import axes_of_size, check_texts, shown_texts
@@ -116,12 +117,26 @@ def test_nyquist_shows_both_branches_and_minus_one_to_one_scale():
 
 def test_a_curve_that_runs_away_is_cut_and_the_title_says_where():
     axes = draw_nyquist(1.0 / (1.0 + S**2 + 1e-6 * S), ax=axes_of_size())
-    assert axes.get_title().startswith("cut at |H| = 10")
-    assert np.nanmax(np.abs(axes.lines[0].get_xydata())) <= 10.0
+    assert axes.get_title().startswith("cut at |H| = 3")
+    assert np.nanmax(np.abs(axes.lines[0].get_xydata())) <= 3.0
     assert draw_nyquist(1.0 / S, limit=3.0, ax=axes_of_size()).get_title() == "cut at |H| = 3"
     H = LAG.copy()
     H[7] = complex(np.inf, np.nan)
     assert np.isnan(draw_nyquist(H, ax=axes_of_size()).lines[0].get_xdata()[7])
+
+
+def test_the_nyquist_curve_of_an_integrator_shows_minus_one_and_the_unit_circle():
+    loop = ltinet.tf([2.0], [10.0, 1.0], input_delay=1.5) * ltinet.pid(2.0, 0.2, 1.0, tf=0.2)
+    (axes,) = loop.plot.nyquist().axes
+    assert axes.get_title() == "cut at |H| = 3"
+    assert np.ptp(axes.get_ylim()) < 8.0
+    assert any(len(line.get_xdata()) > 9 and np.allclose(np.hypot(*line.get_data()), 1.0) for line in axes.lines)
+    curve = axes.lines[0].get_xydata()
+    assert np.nanmax(np.linalg.norm(np.diff(curve, axis=0), axis=1)) <= 0.02 * 3.0
+    assert loop.plot.nyquist(limit=20.0).axes[0].get_ylim()[0] < -10.0
+    whole = ltinet.tf([1e6], [1.0, 1.0]).plot.nyquist().axes[0]  # never near the unit circle
+    assert whole.get_title() == ""
+    assert whole.get_xlim()[1] > 9e5
 
 
 def test_a_small_curve_is_not_a_dot_beside_minus_one():
@@ -147,3 +162,25 @@ def test_curves_are_refined_until_they_look_round():
     # No piece longer than a fiftieth of the extent is left, which ten rounds of halving can do from this grid.
     assert np.max(np.abs(np.diff(H))) <= 0.02 * np.max(np.abs(H))
     assert np.all(np.diff(np.unwrap(np.angle(H))) < 0.0)
+
+
+def test_the_turns_of_a_dead_time_are_cut_and_a_text_says_so():
+    plant = ltinet.tf([2.0], [10.0, 1.0], input_delay=1.5) * ltinet.tf([1.0], [0.01, 1.0])
+    above, below = plant.plot.bode().axes
+    assert -560.0 < below.get_ylim()[0] < -450.0  # -180° without dead time
+    assert below.lines[0].get_ydata().min() < -80_000.0
+    assert any(text.get_text().startswith("dead time: below −5") for text in below.texts)
+    assert above.lines[0].get_xdata()[-1] == pytest.approx(1e3)
+    short = ltinet.tf([1.0], [1.0, 1.0], input_delay=0.1)
+    assert not short.plot.bode().axes[1].texts
+    check_texts(above.figure)
+
+
+def test_every_plot_method_returns_the_figure():
+    page = Figure()
+    inner = page.subfigures(1, 2)[1].subfigures(2, 1)
+    system = ltinet.tf([1.0], [1.0, 1.0])
+    assert system.plot.bode(figure=inner[0]) is page
+    assert system.plot.nyquist(ax=inner[1].subplots()) is page
+    for draw in (system.plot, system.plot.step, system.plot.impulse, system.plot.pzmap, system.plot.spectrum):
+        assert isinstance(draw(), Figure)

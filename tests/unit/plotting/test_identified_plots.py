@@ -30,8 +30,8 @@ def found() -> ltinet.IdentificationResult:
 
 def test_compare_shows_measured_and_simulated_outputs_with_the_fit(found: ltinet.IdentificationResult) -> None:
     u, y = record(2, 300)
-    panels = found.plot.compare(u, y)
-    assert panels.shape == (2,)
+    panels = found.plot.compare(u, y).axes
+    assert len(panels) == 2
     for output, axes in enumerate(panels):
         measured, modelled = axes.get_lines()
         np.testing.assert_allclose(measured.get_xdata(), DT * np.arange(300))
@@ -45,7 +45,7 @@ def test_compare_shows_measured_and_simulated_outputs_with_the_fit(found: ltinet
 
 def test_compare_draws_experiments_in_a_row_and_outputs_by_name(found: ltinet.IdentificationResult) -> None:
     (u1, y1), (u2, y2) = record(3, 100), record(4, 60)
-    (axes,) = found.plot.compare([u1, u2], [y1, y2], outputs=["y2"])
+    (axes,) = found.plot.compare([u1, u2], [y1, y2], outputs=["y2"]).axes
     measured, _, seam = axes.get_lines()
     values = measured.get_ydata()
     assert np.flatnonzero(np.isnan(values)).tolist() == [100]
@@ -57,12 +57,12 @@ def test_compare_of_delayed_inputs_leaves_out_what_has_no_input() -> None:
     u, y = record(5)
     late = np.concatenate([np.zeros((2, 2)), y[:-2]])
     found = ltinet.identify(u, late, dt=DT, order=3, delay=2)
-    axes = found.plot.compare(u, late)[0]
+    axes = found.plot.compare(u, late).axes[0]
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), late[2:, 0], rtol=1e-12, atol=1e-15)
 
 
 def test_orders_shows_the_best_error_of_every_order(found: ltinet.IdentificationResult) -> None:
-    values, errors = found.plot.orders()
+    values, errors = found.plot.orders().axes
     shown = np.concatenate([line.get_ydata() for line in values.get_lines()])
     np.testing.assert_array_equal(shown, found.singular_values[: len(shown)])
     assert len(values.get_lines()[0].get_ydata()) == found.order
@@ -79,8 +79,7 @@ def test_orders_shows_the_best_error_of_every_order(found: ltinet.Identification
 def test_residuals_shows_correlations_and_marks_those_outside(found: ltinet.IdentificationResult) -> None:
     u, y = record(1)
     tests = found.residuals(u, y)
-    panels = found.plot.residuals(u, y)
-    assert panels.shape == (2, 2)
+    panels = np.reshape(found.plot.residuals(u, y).axes, (2, 2))
     for output in range(2):
         for axes, values in zip(
             panels[output], (tests.autocorrelation[output][26:], tests.cross_correlation[output, 0]), strict=True
@@ -92,7 +91,7 @@ def test_residuals_shows_correlations_and_marks_those_outside(found: ltinet.Iden
 
 
 def test_poles_shows_regions_of_the_right_size(found: ltinet.IdentificationResult) -> None:
-    axes = found.plot.poles()
+    axes = found.plot.poles().axes[0]
     pair = next(own for own in found.pole_uncertainty() if own.is_pair)
     outlines = [np.asarray(patch.get_xy()) for patch in axes.patches]
     assert len(outlines) == 2 * sum(own.is_pair for own in found.pole_uncertainty())
@@ -108,7 +107,7 @@ def test_poles_shows_regions_of_the_right_size(found: ltinet.IdentificationResul
 def test_bode_shows_bands_of_the_response(found: ltinet.IdentificationResult) -> None:
     omega = np.geomspace(0.1, 20.0, 30)
     own = found.frequency_band(omega)
-    above, below = found.plot.bode(omega, pairs=[(1, 0)])
+    above, below = found.plot.bode(omega, pairs=[(1, 0)]).axes
     for axes, width, middle in (
         (above, own.magnitude_deviation, 20.0 * np.log10(np.abs(own.response[:, 1, 0]))),
         (below, np.rad2deg(own.phase_deviation), axes_values(below)),
@@ -119,7 +118,7 @@ def test_bode_shows_bands_of_the_response(found: ltinet.IdentificationResult) ->
         for place in (3, 17):
             at = np.unique(np.round(outline[np.isclose(outline[:, 0], omega[place]), 1], 9))
             np.testing.assert_allclose(at, [middle[place] - reach[place], middle[place] + reach[place]], atol=1e-6)
-    assert found.plot.bode()[0].get_lines()[0].get_xdata().max() <= np.pi / DT
+    assert found.plot.bode().axes[0].get_lines()[0].get_xdata().max() <= np.pi / DT
 
 
 def axes_values(axes) -> np.ndarray:

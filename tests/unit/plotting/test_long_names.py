@@ -26,16 +26,15 @@ def test_texts_are_whole_and_curves_have_room(kind, p, m, long):
     system = plane(p, m, long=long)
     plots = ltinet.construct(system).plot if "network" in kind else system.plot
     drawn = plots() if "overview" in kind else getattr(plots, kind)()
-    figure = drawn if isinstance(drawn, Figure) else np.ravel(drawn)[0].figure
-    check_texts(figure)
+    check_texts(drawn)
     if kind == "bode":
-        assert drawn[0].get_position().width >= 0.55
+        assert drawn.axes[0].get_position().width >= 0.55
     if kind == "nyquist":
-        assert drawn.get_position().width >= 0.5
+        assert drawn.axes[0].get_position().width >= 0.5
 
 
 def test_a_figure_of_somebody_else_has_its_key_beside_the_axes():
-    axes = plane(3, 3, long=True).plot.bode(figure=Figure())
+    axes = plane(3, 3, long=True).plot.bode(figure=Figure()).axes
     assert axes[0].get_legend() is not None
 
 
@@ -48,9 +47,9 @@ def test_inputs_and_outputs_are_chosen_as_in_responses(plots, kind):
     t = np.linspace(0.0, 2.0, 21)
     for input in (None, 1, "Rudder (deg)"):
         for output in (None, 2, "Sideslip angle beta (deg)"):
-            panels, sol = draw(t, input=input, output=output), respond(t, input=input, output=output)
+            drawn, sol = draw(t, input=input, output=output), respond(t, input=input, output=output)
             y = sol.y if input is None else sol.y[None]
-            assert panels.shape == (y.shape[2], y.shape[0])
+            panels = np.reshape(drawn.axes, (y.shape[2], y.shape[0]))
             for row, own in enumerate(panels):
                 for column, axes in enumerate(own):
                     np.testing.assert_allclose(axes.lines[-1].get_ydata(), y[column, :, row], rtol=0, atol=1e-12)
@@ -63,7 +62,7 @@ def test_inputs_and_outputs_are_chosen_as_in_responses(plots, kind):
 
 
 def test_nyquist_draws_no_two_curves_of_one_colour():
-    axes = plane(3, 3, long=True).plot.nyquist()
+    axes = plane(3, 3, long=True).plot.nyquist().axes[0]
     solid = [line for line in axes.lines if line.get_linestyle() == "-" and len(line.get_xdata()) > 2]
     colours = [line.get_color() for line in solid]
     assert len(colours) == len(set(colours)) == 7
@@ -72,10 +71,10 @@ def test_nyquist_draws_no_two_curves_of_one_colour():
 
 def test_fast_and_slow_modes_are_both_seen_in_a_picture_of_a_response():
     stiff = ltinet.StateSpace(np.diag([-1e-4, -1.0, -1e6]), np.ones(3), np.ones(3))
-    assert stiff.impulse_response().plot().get_xscale() == "log"
-    assert stiff.step_response(np.linspace(0.0, 5.0, 11)).plot().get_xscale() == "linear"
+    assert stiff.impulse_response().plot().axes[0].get_xscale() == "log"
+    assert stiff.step_response(np.linspace(0.0, 5.0, 11)).plot().axes[0].get_xscale() == "linear"
 
 
 def test_real_poles_of_a_system_are_no_layers():
-    axes = ltinet.StateSpace(-np.diag([1.0, 2.0]), [1.0, 1.0], [1.0, 1.0]).plot.spectrum()
+    axes = ltinet.StateSpace(-np.diag([1.0, 2.0]), [1.0, 1.0], [1.0, 1.0]).plot.spectrum().axes[0]
     assert axes.get_ylabel() == "imaginary part (1/time)"

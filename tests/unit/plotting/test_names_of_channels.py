@@ -19,8 +19,8 @@ def closed():
     pyplot.close("all")
 
 
-def lines(axes):
-    return [line.get_xydata() for axis in np.ravel(axes) for line in axis.get_lines()]
+def lines(figure):
+    return [line.get_xydata() for axis in figure.axes for line in axis.get_lines()]
 
 
 def assert_same(one, other):

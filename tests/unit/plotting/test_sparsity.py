@@ -28,7 +28,7 @@ def test_boxes_cover_the_pattern():
 
 
 def test_squares_are_connections_and_dots_neurons_and_the_title_counts_both():
-    axes = ltinet.DynamicNetwork(network_of([1, 2, 1], [1])).plot.sparsity(ax=axes_of_size())
+    axes = ltinet.DynamicNetwork(network_of([1, 2, 1], [1])).plot.sparsity(ax=axes_of_size()).axes[0]
     assert axes.get_title() == "4 neurons, 3 of 6 possible connections"
     assert np.count_nonzero(filled(axes, 4)) == 3
     np.testing.assert_array_equal(axes.collections[1].get_offsets(), np.column_stack([range(4)] * 2))
@@ -36,12 +36,12 @@ def test_squares_are_connections_and_dots_neurons_and_the_title_counts_both():
 
 def test_a_network_without_connections_shows_no_square():
     net = ltinet.DynamicNetwork(network_of([1], [2], [1]))
-    assert net.plot.sparsity(ax=axes_of_size()).collections[0].get_paths() == []
+    assert net.plot.sparsity(ax=axes_of_size()).axes[0].collections[0].get_paths() == []
 
 
 def test_the_form_shows_the_entries_of_its_matrix():
     form = example(4).form
-    axes = form.plot.sparsity(ax=axes_of_size())
+    axes = form.plot.sparsity(ax=axes_of_size()).axes[0]
     np.testing.assert_array_equal(filled(axes, 10), form.A != 0.0)
     assert axes.get_title() == f"{np.count_nonzero(form.A)} of 100 entries are not zero"
     assert axes.get_xlabel() == "from state"
@@ -50,7 +50,7 @@ def test_the_form_shows_the_entries_of_its_matrix():
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("n_layers", sorted(EXAMPLES))
 def test_texts_neither_overlap_nor_leave_the_figure(n_layers):
-    check_texts(example(n_layers).plot.sparsity(ax=axes_of_size()).figure)
+    check_texts(example(n_layers).plot.sparsity(ax=axes_of_size()))
 
 
 def test_nothing_to_draw_is_said_in_words():

@@ -19,13 +19,13 @@ def sorted_complex(values):
 @pytest.mark.parametrize("n_layers", [6, 199])
 def test_points_are_the_poles(n_layers):
     net = example(n_layers)
-    xy = points(net.plot.spectrum(ax=axes_of_size()))
+    xy = points(net.plot.spectrum(ax=axes_of_size()).axes[0])
     np.testing.assert_array_equal(sorted_complex(xy[:, 0] + 1j * xy[:, 1]), sorted_complex(net.poles()))
 
 
 def test_the_form_shows_the_same_spectrum_as_the_network():
     form = example(6).form
-    xy = points(form.plot.spectrum(ax=axes_of_size()))
+    xy = points(form.plot.spectrum(ax=axes_of_size()).axes[0])
     np.testing.assert_array_equal(
         sorted_complex(xy[:, 0] + 1j * xy[:, 1]), sorted_complex(np.concatenate(form.eigenvalues))
     )
@@ -33,7 +33,7 @@ def test_the_form_shows_the_same_spectrum_as_the_network():
 
 @pytest.mark.parametrize("n_layers", sorted(EXAMPLES))
 def test_texts_neither_overlap_nor_leave_the_figure(n_layers):
-    axes = example(n_layers).plot.spectrum(ax=axes_of_size())
+    axes = example(n_layers).plot.spectrum(ax=axes_of_size()).axes[0]
     assert axes.get_xlabel() == "real part (1/time)"
     check_texts(axes.figure)
 
@@ -64,7 +64,7 @@ def test_a_legend_only_where_layers_must_be_told_apart():
     assert draw_spectrum([[-1 + 1j, -1 - 1j]], ax=axes_of_size()).get_legend() is None
     legend = draw_spectrum([[-1 + 1j, -1 - 1j], [-2.0]], ax=axes_of_size()).get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["0", "1"]
-    assert len(example(199).plot.spectrum(ax=axes_of_size()).figure.axes) == 2  # a colour bar
+    assert len(example(199).plot.spectrum(ax=axes_of_size()).axes) == 2  # a colour bar
 
 
 def test_no_eigenvalues_is_said_in_words():

@@ -17,7 +17,7 @@ def texts(axes):
 def test_a_solution_draws_its_outputs():
     sol = example(4).simulate(np.sin(np.outer(T, np.arange(1, 11))), T)
     axes = axes_of_size()
-    assert sol.plot(ax=axes) is axes
+    assert sol.plot(ax=axes) is axes.figure
     assert len(axes.lines) == 10
     np.testing.assert_array_equal(axes.lines[3].get_xydata(), np.column_stack([T, sol.y[:, 3]]))
     assert axes.get_xlabel() == "time"

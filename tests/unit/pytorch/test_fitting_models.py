@@ -118,7 +118,7 @@ def test_invalid_fits_raise() -> None:
 def test_the_history_draws_itself() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     history = nn.fit(oscillator(0.3, 2.1, 0.7).to_torch(DT), record(TRUE.to_torch(DT)), steps=3, every=1)
-    axes = history.plot()
+    axes = history.plot().axes[0]
     assert axes.get_yscale() == "log"
     assert [line.get_label() for line in axes.lines] == ["training", f"kept: step {history.best_step}"]
 

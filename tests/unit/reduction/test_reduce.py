@@ -188,9 +188,9 @@ def test_wishes_that_make_no_sense(wish: dict) -> None:
 
 def test_pictures() -> None:
     found = ltinet.reduce(ltinet.named_system("heat_rod", n_states=30), order=4)
-    axes = found.plot.error(np.geomspace(0.01, 100.0, 20))
+    axes = found.plot.error(np.geomspace(0.01, 100.0, 20)).axes[0]
     assert len(axes.lines) == 3
-    assert found.plot.hankel().get_yscale() == "log"
+    assert found.plot.hankel().axes[0].get_yscale() == "log"
 
 
 # Parts of the reduction.
