@@ -197,31 +197,31 @@ def identify(plant: Plant, u: Array | None = None, **options: Any) -> tuple[floa
 
 def measure_stability() -> dict[str, float]:
     """Count plants in a loop that are identified as unstable or stable and are not."""
-    loops = plants(24, in_loop=True)
-    found = [identify(plant, order=(2, 3, 4), refine=False) for plant in loops]
+    loops = plants(16, in_loop=True)
+    found = [identify(plant, order=(2, 4), refine=False) for plant in loops]
     pairs = list(zip(loops, found, strict=True))
     return {
-        "wrongly unstable, of 12": sum(plant.is_stable and not stable for plant, (_, stable) in pairs),
-        "wrongly stable, of 12": sum(not plant.is_stable and stable for plant, (_, stable) in pairs),
+        "wrongly unstable, of 8": sum(plant.is_stable and not stable for plant, (_, stable) in pairs),
+        "wrongly stable, of 8": sum(not plant.is_stable and stable for plant, (_, stable) in pairs),
         "median error": float(np.median([error for error, _ in found])),
     }
 
 
 def measure_block_rows() -> dict[str, float]:
     """Measure errors of impulse responses."""
-    errors = [identify(plant, order=(1, 2, 3, 4, 5))[0] for plant in plants(12, in_loop=False)]
+    errors = [identify(plant, order=(2, 4), refine=False)[0] for plant in plants(8, in_loop=False)]
     return {"median error": float(np.median(errors)), "mean error": float(np.mean(errors))}
 
 
 def measure_gaps() -> dict[str, float]:
     """Measure errors of impulse responses where gaps leave a run of 60 samples and others of 3 to 30."""
     rng, errors = np.random.default_rng(SEED), []
-    for plant in plants(12, in_loop=False):
+    for plant in plants(8, in_loop=False):
         u, first = plant.u.copy(), 60
         while first < len(u):
             u[first] = np.nan
             first += int(rng.integers(4, 32))
-        errors.append(identify(plant, u, order=int(rng.integers(2, 4)))[0])
+        errors.append(identify(plant, u, order=3, refine=False)[0])
     return {"median error": float(np.median(errors)), "mean error": float(np.mean(errors))}
 
 
@@ -232,7 +232,7 @@ def measure_gaps() -> dict[str, float]:
 def step_error_ratios() -> Array:
     """Return for random blocks the largest error of a step of any length over the largest at the measured lengths."""
     rng, ratios = np.random.default_rng(SEED), []
-    for _ in range(1000):
+    for _ in range(300):
         n = int(rng.integers(2, 7))
         F = stable_matrix(n, rng) if rng.random() < 0.8 else rng.standard_normal((n, n)) - 0.2 * np.eye(n)
         F[np.triu_indices(n, 1)] *= 10.0 ** rng.uniform(-1.0, 2.0)
@@ -256,7 +256,7 @@ def measure_step_margin() -> dict[str, float]:
     """Count blocks whose errors exceed the margin."""
     ratios = step_error_ratios()
     exceeding = int((ratios > step_errors.EMPIRICAL_MARGIN).sum())
-    return {"exceeding, of 1000": exceeding, "largest ratio": float(ratios.max())}
+    return {"exceeding, of 300": exceeding, "largest ratio": float(ratios.max())}
 
 
 def measure_constant_terms() -> dict[str, float]:
@@ -371,13 +371,13 @@ def matrices(count: int) -> list[Array]:
     return result
 
 
-LIMITS = (3.0, 10.0, 30.0, 100.0, 1e3, 1e4)
+LIMITS = (3.0, 10.0, 100.0, 1e3)
 
 
 def measure_frontier() -> dict[str, float]:
     """Measure connections of the frontiers within some limits on cond(T), relative to those of one block."""
     shares = []
-    for A in matrices(24):
+    for A in matrices(8):
         atoms = separate_neurons(real_schur(A)).atoms
         found = frontier.search_frontier(atoms, limit=LIMITS[-1])
         total = atoms.connections((tuple(range(len(atoms.neurons))),))
@@ -390,7 +390,7 @@ def measure_frontier() -> dict[str, float]:
 def measure_partition() -> dict[str, float]:
     """Measure connections within some limits on cond(T), relative to those of one block."""
     shares = []
-    for A in matrices(24):
+    for A in matrices(8):
         atoms = separate_neurons(real_schur(A)).atoms
         total = atoms.connections((tuple(range(len(atoms.neurons))),))
         for limit in LIMITS:
@@ -404,7 +404,7 @@ def measure_partition() -> dict[str, float]:
 def measure_relaxation() -> dict[str, float]:
     """Count partitions that moving neurons out of groups improves by more than the constant."""
     ratios = []
-    for A in matrices(24):
+    for A in matrices(8):
         atoms = separate_neurons(real_schur(A)).atoms
         for limit in LIMITS:
             meter = partition.ConditionMeter(atoms, limit, evaluations_left=10_000)
@@ -420,8 +420,8 @@ def measure_relaxation() -> dict[str, float]:
 def measure_tradeoff() -> dict[str, float]:
     """Measure the mean of log₁₀ cond(T) over numbers of connections of the trade-off curve of hard matrices."""
     rng, conditions = np.random.default_rng(SEED), []
-    for _ in range(12):
-        n = int(rng.integers(8, 20))
+    for _ in range(6):
+        n = int(rng.integers(8, 16))
         values = -np.repeat(rng.uniform(1.0, 9.0, n), 3)[:n] * (
             1.0 + 10.0 ** rng.uniform(-9.0, -2.0) * rng.standard_normal(n)
         )
@@ -486,9 +486,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         lambda: measure_zeros() | measure_dc_gain(),
     ),
     "_UNSTABLE_ERROR_RATIO": Experiment(
-        "identification.estimation", (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0), measure_stability
+        "identification.estimation", (0.0, 0.1, 0.25, 0.5, 0.75, 1.0), measure_stability
     ),
-    "_SUFFICIENT_ERROR": Experiment("identification.estimation", (0.0, 0.005, 0.02, 0.08, 0.3), measure_stability),
+    "_SUFFICIENT_ERROR": Experiment("identification.estimation", (0.0, 0.005, 0.02, 0.1, 0.3), measure_stability),
     "_CANDIDATE_BLOCK_ROWS": Experiment(
         "identification.estimation", ((10,), (15,), (25,), (6, 10, 15), (10, 15, 25), (10, 25, 40)), measure_block_rows
     ),

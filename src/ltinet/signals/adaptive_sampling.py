@@ -25,8 +25,9 @@ from ltinet.signals.times import uniform_step
 
 N_INITIAL_SAMPLES = 4096
 """Number of initial samples over the span; features narrower than their distance may be missed."""
-# Growth of max |u| during bisection beyond which u is considered unbounded: max |u| does not grow at a jump, little at a
-# peak near an initial sample, and at every bisection near a pole. Empirical.
+# Growth of max |u| during bisection beyond which u is considered unbounded. From 4096 samples to adjacent numbers a
+# distance shrinks by 2⁻³⁸ at least, so that |t − t₀|^−a grows by 2^{38a}: poles with a ≥ 0.21 are found, those of square
+# roots included. At a jump max |u| does not grow, and at a Gaussian peak by less where a sample is within 3.3 σ of it.
 _MAX_GROWTH = 2.0**8
 _VALUE_ROUNDING = 8.0  # rounding error of u in units in the last place of the largest input
 
