@@ -77,9 +77,6 @@ def to_state_space(network: Network, dt: float | None = None) -> SystemMatrices:
 
 # Block coordinates of a network without a form
 
-# Lower limit on s relative to √(k/m) and |a|: for nearly critical damping η would be a ratio of rounding errors. Empirical.
-_CRITICAL_DAMPING = 1e-3
-
 
 class ModalBlocks(NamedTuple):
     """Network as a system in block coordinates, with (ξ, ξ̇ − J u) = to_neurons · z."""
@@ -126,8 +123,9 @@ def _to_neurons(layer: HorizontalLayer, F: Matrix) -> Matrix:
     first, second = np.flatnonzero(~layer.is_second_order), np.flatnonzero(layer.is_second_order)
     zeta = n + np.arange(len(second))
     a, k = 0.5 * F[zeta, zeta], -F[zeta, second]
-    largest = np.maximum(np.sqrt(np.abs(k)), np.abs(a))
-    s = np.maximum(np.sqrt(np.abs(k - a * a)), _CRITICAL_DAMPING * largest)
+    # The rate of a pair, with which the map is well conditioned. The imaginary part √(k − a²) would not serve: it is the
+    # root of a rounding error for nearly critical damping.
+    s = np.maximum(np.sqrt(np.abs(k)), np.abs(a))
     s[s == 0.0] = 1.0  # ξ̈ = 0 has no time scale
     column = len(first) + 2 * np.arange(len(second))
     to_neurons = np.zeros((layer.n_states, layer.n_states))

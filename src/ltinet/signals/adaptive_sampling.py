@@ -109,7 +109,7 @@ def initial_sample_times(start: float, stop: float) -> Times:
 
 # Sampling
 
-_MAX_SAMPLES = 2_000_000
+_MAX_SAMPLES = 2_000_000  # 16 MB for each input; an error beyond
 _SLACK = 0.125  # on the predicted number of samples, as errors may fall faster at first
 _PROBE_POSITIONS = (0.5, 0.2360679775, 0.7071067812)  # the midpoint, and irrational positions without a common period
 _LOCAL_FRACTION = 0.2  # fraction of intervals up to which kinks are assumed and only these intervals are bisected
