@@ -26,6 +26,9 @@ from ltinet.blockdiag.schur import real_schur
 from ltinet.blockdiag.separation import separate_neurons
 from ltinet.error_bounds import step_rounding
 from ltinet.error_bounds.double_double_exponentials import double_double_steps
+from ltinet.network.layer import HorizontalLayer
+from ltinet.network.network import Network
+from ltinet.network.realization import modal_blocks
 from ltinet.simulation import step_errors
 from ltinet.simulation.propagators import matrix_steps
 from ltinet.systems.system_matrices import SystemMatrices
@@ -162,14 +165,14 @@ def plants(count: int, *, in_loop: bool) -> list[Plant]:
         ]
         A = linalg.block_diag(*pairs, np.diag(rng.uniform(-0.5, 0.98, n_real)))
         if not is_stable:
-            A *= rng.uniform(1.02, 1.2) / np.abs(np.linalg.eigvals(A)).max()
+            A *= rng.uniform(1.01, 1.05) / np.abs(np.linalg.eigvals(A)).max()
         n = len(A)
         B, C = rng.standard_normal((n, 1)), rng.standard_normal((1, n))
         K: Array = np.zeros((1, n))
         if in_loop:
             P = linalg.solve_discrete_are(A, B, np.eye(n), np.eye(1))
             K = np.linalg.solve(np.eye(1) + B.T @ P @ B, B.T @ P @ A)
-        x, u, y = np.zeros(n), rng.standard_normal(600), np.zeros(600)
+        x, u, y = np.zeros(n), rng.standard_normal(200), np.zeros(200)
         for k in range(len(u)):
             u[k] -= float(K[0] @ x)
             y[k] = C[0] @ x
@@ -215,14 +218,14 @@ def measure_block_rows() -> dict[str, float]:
 
 
 def measure_gaps() -> dict[str, float]:
-    """Measure errors of impulse responses where gaps leave a run of 60 samples and others of 3 to 30."""
+    """Measure errors of impulse responses where gaps leave a run of 60 samples and others of 5 to 25."""
     rng, errors = np.random.default_rng(SEED), []
     for plant in plants(8, in_loop=False):
         u, first = plant.u.copy(), 60
         while first < len(u):
             u[first] = np.nan
-            first += int(rng.integers(4, 32))
-        errors.append(identify(plant, u, order=3, refine=False)[0])
+            first += int(rng.integers(6, 27))
+        errors.append(identify(plant, u, order=2, refine=False)[0])
     return {"median error": float(np.median(errors)), "mean error": float(np.mean(errors))}
 
 
@@ -438,6 +441,21 @@ def measure_tradeoff() -> dict[str, float]:
 # Networks
 
 
+def measure_critical_damping() -> dict[str, float]:
+    """Measure errors of an impulse response of nearly critical pairs, through the map to block coordinates."""
+    rng, errors = np.random.default_rng(SEED), []
+    for _ in range(300):
+        a, gap = -rng.uniform(0.5, 2.0), 10.0 ** rng.uniform(-12.0, 0.0) * rng.choice([-1.0, 1.0])
+        layer = HorizontalLayer(M=[[1.0]], C=[[-2.0 * a]], K=[[a * a * (1.0 + gap)]], E=[[1.0]], V=[[0.0]])
+        blocks = modal_blocks(Network([layer], [np.array([[1.0, 0.0]])], np.zeros((1, 1))))
+        system, t = blocks.system, np.linspace(0.0, 5.0, 20)
+        computed = np.array([(system.C @ linalg.expm(system.A * time) @ system.B)[0, 0] for time in t])
+        root = np.sqrt(complex(-a * a * gap))
+        exact = np.exp(a * t) * np.real(t * np.sinc(1j * root * t / np.pi))
+        errors.append(np.abs(computed - exact).max() / np.abs(exact).max())
+    return {"largest error, eps": max(errors) / EPS, "median error, eps": float(np.median(errors)) / EPS}
+
+
 def measure_sensitivity() -> dict[str, float]:
     """Count weights of modes that no input reaches and that are kept, and weights of 1e-8 that are dropped.
 
@@ -477,7 +495,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "_CANDIDATE_BLOCK_ROWS": Experiment(
         "identification.estimation", ((10,), (15,), (25,), (6, 10, 15), (10, 15, 25), (10, 25, 40)), measure_block_rows
     ),
-    "MIN_SAMPLES": Experiment("identification.records", (3, 5, 10, 15, 20, 30), measure_gaps),
+    "MIN_SAMPLES": Experiment("identification.records", (5, 10, 20, 30), measure_gaps),
     "EMPIRICAL_MARGIN": Experiment("simulation.step_errors", (1.0, 1.5, 2.0, 3.0), measure_step_margin),
     "CONSTANT_TERM_TOLERANCE": Experiment(
         "error_bounds.step_rounding", (0.01, 0.25, 1.0, 4.0, 16.0, 64.0, 1024.0), measure_constant_terms
@@ -508,6 +526,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         measure_tradeoff,
     ),
     "_CLUSTER_TOLERANCE": Experiment("blockdiag.tradeoff_forms", (0.0, 1e-8, 1e-6, 1e-4, 1.0), measure_tradeoff),
+    "MAX_AMPLIFICATION": Experiment(
+        "network.realization", (1.0, 10.0, 100.0, 1e4, 1e8, 1e12), measure_critical_damping
+    ),
     "_MAX_SENSITIVITY": Experiment("network.block_system", (1.0, 10.0, 100.0, 1e3, 1e5, 1e7), measure_sensitivity),
 }
 
