@@ -236,7 +236,7 @@ def measure_gaps() -> dict[str, float]:
 def step_error_ratios() -> Array:
     """Return for random blocks the largest error of a step of any length over the largest at the measured lengths."""
     rng, ratios = np.random.default_rng(SEED), []
-    for _ in range(300):
+    for _ in range(100):
         n = int(rng.integers(2, 7))
         F = stable_matrix(n, rng) if rng.random() < 0.8 else rng.standard_normal((n, n)) - 0.2 * np.eye(n)
         F[np.triu_indices(n, 1)] *= 10.0 ** rng.uniform(-1.0, 2.0)
@@ -260,7 +260,7 @@ def measure_step_margin() -> dict[str, float]:
     """Count blocks whose errors exceed the margin."""
     ratios = step_error_ratios()
     exceeding = int((ratios > step_errors.EMPIRICAL_MARGIN).sum())
-    return {"exceeding, of 300": exceeding, "largest ratio": float(ratios.max())}
+    return {"exceeding, of 100": exceeding, "largest ratio": float(ratios.max())}
 
 
 def measure_constant_terms() -> dict[str, float]:
