@@ -10,8 +10,8 @@ from difflib import get_close_matches
 
 _MAX_NAME_LENGTH = 60  # characters
 _MAX_PATH_LENGTH = 240  # characters
-_MAX_SORTED_NAMES = 10
-_MAX_FIRST_NAMES = 5
+_MAX_SORTED_NAMES = 10  # in a message
+_MAX_FIRST_NAMES = 5  # in a message
 
 
 def escape_control_characters(text: object) -> str:

@@ -13,13 +13,12 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from ltinet._util.blas_threads import limit_blas_threads
-from ltinet._util.floating_point import EPS, Array, rounding_tolerance, summation_tolerance
+from ltinet._util.floating_point import EPS, RANK_CHAIN_GROWTH, Array, rounding_tolerance, summation_tolerance
 from ltinet.analysis.resolvent import SparseResolvent
 from ltinet.blockdiag.schur import balance_matrix
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.system_matrices import SystemMatrices
 
-_ROUNDING_FACTOR = 1e3  # times rounding: what orthogonal transformations of M leave of an exact zero; empirical
 _NEGLIGIBLE_ENTRY = 4.0 * EPS  # entries of unit vectors up to this are set to zero
 
 
@@ -81,7 +80,7 @@ def _with_integrators(A: Matrix, system: SystemMatrices) -> Array:
     N, sizes_N, chain, sizes = parts.A[:n_zero, :n_zero], parts.nilpotent_sizes, B[:n_zero], sizes_B[:n_zero]
     for _ in range(n_zero):  # R_1, R_2, …: the highest order that is not zero decides
         residue, size = C[:, :n_zero] @ chain, sizes_C[:, :n_zero] @ sizes
-        is_nonzero = np.abs(residue) > _ROUNDING_FACTOR * rounding_tolerance(len(A)) * size
+        is_nonzero = np.abs(residue) > RANK_CHAIN_GROWTH * rounding_tolerance(len(A)) * size
         gain[is_nonzero] = np.copysign(np.inf, residue[is_nonzero])
         # Entries of N are sums as well: one that should be zero is rounding of its terms.
         chain, sizes = N @ chain, np.abs(N) @ sizes + sizes_N @ np.abs(chain)
@@ -154,7 +153,7 @@ def _null_space(M: Matrix, *, rescale: bool) -> Matrix:
         rows = rows * _powers_of_two(M / rows[:, None] / columns, axis=1)
         columns = columns * _powers_of_two(M / rows[:, None] / columns, axis=0)
     _, values, Vt = np.linalg.svd(M / rows[:, None] / columns)
-    limit = (1.0 if rescale else _ROUNDING_FACTOR) * rounding_tolerance(len(M), float(values[0]))
+    limit = (1.0 if rescale else RANK_CHAIN_GROWTH) * rounding_tolerance(len(M), float(values[0]))
     vectors = Vt[values <= limit].T / columns[:, None]
     vectors /= np.linalg.norm(vectors, axis=0)
     vectors[np.abs(vectors) <= _NEGLIGIBLE_ENTRY] = 0.0

@@ -39,10 +39,10 @@ Kind = Literal["step", "impulse", "initial"]
 
 _SETTLED_SHARE = 0.015  # of the reference, in the last tenth of the samples: below the usual 2 %
 _TAIL_SHARE = 1e-7  # of the reference: amplitude of all modes together beyond which no characteristic changes
-_MAX_EXTENSIONS = 12
-_MIN_SAMPLES = 11
+_MAX_EXTENSIONS = 12  # as `responses.MAX_EXTENSIONS`
+_MIN_SAMPLES = 11  # ten steps, drawing only
 _MAX_NUMBERS = 20_000_000  # of all curves together: 160 MB
-_MAX_SAMPLES = 1_000_000
+_MAX_SAMPLES = 1_000_000  # of one curve, for memory; a note says where it ends before it has settled
 _PEAK_ROUNDING = 1e-9  # of the final value: smaller excesses are rounding
 _REACHED = 1e-13  # of the final value: distance at which a response in finitely many samples has reached it
 

@@ -32,7 +32,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 
 _POINTS_PER_DECADE, _MAX_POINTS = 100, 1000  # of the logarithmic grid
 _LIGHT_DAMPING = 0.3  # damping ratio below which resonances get points of their own; drawing only
-_MAX_RESONANCES = 200
+_MAX_RESONANCES = 200  # the sharpest that get points of their own; drawing only
 # Distances from a resonance in units of its half width: from its peak to where the logarithmic grid resolves it.
 _RESONANCE_OFFSETS = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0])
 

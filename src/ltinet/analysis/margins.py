@@ -191,7 +191,7 @@ class DiskMargin:
 
 _NO_SIGN = 1e-10  # of log|L| and of Im L/|L|: smaller values may be rounding
 _DELAY_STEP = 0.5  # rad of ωτ between neighbouring samples
-_MAX_SAMPLES = 200_000
+_MAX_SAMPLES = 200_000  # some seconds; a note says up to which frequency crossings are listed
 _LEAST_GAIN = 0.01  # of L with a delay: crossings at lower gains are not listed after the first turn of the delay
 _MAX_EXTENSION = 1e3  # beyond poles and zeros: candidates farther away are infinite eigenvalues
 
@@ -496,7 +496,7 @@ def disk_margin(system: SystemMatrices, settings: SignalSettings) -> DiskMargin:
 
 _TINY = float(np.finfo(np.float64).tiny)
 _SCALING_RANGE = 10.0  # of log d around the balanced scaling
-_SWEEPS, _SECTIONS = 3, 30
+_SWEEPS, _SECTIONS = 3, 30  # over channels, and of an interval, 0.618³⁰ = 5e-7 of it; any scaling gives a bound
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 

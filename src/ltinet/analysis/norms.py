@@ -122,8 +122,8 @@ class Peak(NamedTuple):
 
 _RELATIVE_WIDTH = 2e-9  # of the interval at which the search for a peak ends
 _FLAT = 1e-13  # of the largest value: the frequency of a flat peak is the lowest one within this share
-_MAX_SAMPLES = 400_000
-_MAX_ROUNDS = 120
+_MAX_SAMPLES = 400_000  # some seconds; the interval that is left is returned
+_MAX_ROUNDS = 120  # more than the halvings of the spacing of doubles from 2⁵³; the interval that is left is returned
 _N_POLISHED = 5  # local maxima that are refined before the branch and bound
 
 

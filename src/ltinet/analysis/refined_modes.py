@@ -24,7 +24,7 @@ from ltinet.blockdiag.schur import balance_matrix
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.system_matrices import SystemMatrices
 
-_NEWTON_STEPS = 2
+_NEWTON_STEPS = 2  # errors of eps·cond(T) become their squares, and these again: below eps up to cond(T) = 1e12
 _MAX_STEP = 0.1  # of Δ_ij: pairs of eigenvalues that are closer stay coupled, and the coupling is part of the error
 _ENTRYWISE_ORDER = 32  # as in `_util.double_double`
 

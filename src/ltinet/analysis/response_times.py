@@ -151,7 +151,7 @@ def _max_density(quiet: Array, radians: Array, max_count: float) -> float:
 
 # Time spans.
 
-MAX_TIMES = 5000
+MAX_TIMES = 5000  # of a drawn curve: more are not seen
 _MAX_NUMBERS = 20_000_000  # of all curves together: 160 MB
 _MIN_TIMES = 201  # a curve of fewer points looks like a polygon
 _GROWTH = 1e3  # factor by which growing modes grow

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ltinet._util.blas_threads import limit_blas_threads
-from ltinet._util.floating_point import rounding_tolerance
+from ltinet._util.floating_point import RANK_CHAIN_GROWTH, rounding_tolerance
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.system_matrices import SystemMatrices
 
 _BALANCING_SWEEPS = 20  # more than any test model needed
-# Empirical factor by which rounding grows along a chain of rank decisions, each dividing by the result of the last.
-_ERROR_GROWTH = 30.0
 
 
 class Pencil(NamedTuple):
@@ -42,7 +40,7 @@ def invariant_zeros(system: SystemMatrices) -> NDArray[np.complex128]:
         unit = 2.0 ** int(np.frexp(largest)[1] - 1) if largest > 0.0 else 1.0
         pencil = Pencil(*(part / unit for part in pencil))
         system_matrix = np.block([[pencil.A, pencil.B], [pencil.C, pencil.D]])
-        noise = _ERROR_GROWTH * rounding_tolerance(max(system_matrix.shape), float(np.linalg.norm(system_matrix)))
+        noise = RANK_CHAIN_GROWTH * rounding_tolerance(max(system_matrix.shape), float(np.linalg.norm(system_matrix)))
         reduced = _deflate_infinite_zeros(pencil, noise)
         # Deflation of the transposed system leaves as many inputs and outputs as the rank: D is square and regular.
         reduced = _transpose(_deflate_infinite_zeros(_transpose(reduced), noise))

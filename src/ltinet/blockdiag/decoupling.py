@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cython_lapack, lapack
 
+from ltinet._util.floating_point import MAX_AMPLIFICATION
 from ltinet.blockdiag.schur import SchurForm
 from ltinet.systems.matrices import Matrix
 
@@ -114,10 +115,6 @@ def _shrink_columns(X: Matrix, bounds: list[int], top: int) -> None:
             column /= largest
 
 
-# Ratio of ω to the off-diagonal entry of a pair below which `decouple` is used instead of eigenvectors: their real and
-# imaginary parts are computed to eps of the larger one, so that the plane of the pair would lose more than two digits.
-_MIN_PAIR_RATIO = 1e-2
-
 _DOUBLE_POINTER = "__pyx_t_5scipy_6linalg_13cython_lapack_d *"
 _TREVC_SIGNATURE = (
     f"void (char *, char *, int *, int *, {_DOUBLE_POINTER}, int *, {_DOUBLE_POINTER}, int *, {_DOUBLE_POINTER}, "
@@ -138,7 +135,9 @@ def decouple_neurons(schur: SchurForm, bounds: NDArray[np.intp]) -> Decoupling:
     has_vectors = schur.neurons_between(bounds) == 1
     pair = has_vectors & (sizes == 2)
     b, c = np.abs(R[first[pair], first[pair] + 1]), np.abs(R[first[pair] + 1, first[pair]])
-    has_vectors[pair] = np.minimum(b, c) >= _MIN_PAIR_RATIO**2 * np.maximum(b, c)
+    # Real and imaginary parts of eigenvectors are computed to eps of the larger one. Their ratio is √(b/c), by which the
+    # plane of a pair would lose accuracy: nearly real pairs are left to `decouple`.
+    has_vectors[pair] = MAX_AMPLIFICATION**2 * np.minimum(b, c) >= np.maximum(b, c)
     is_selected = np.repeat(has_vectors, sizes)
     X, diagonal = _right_eigenvectors(R, is_selected), np.diag(np.where(is_selected, R.diagonal(), 0.0))
     at = first[pair & has_vectors]

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from ltinet._util.floating_point import EPS, summation_tolerance
+from ltinet._util.floating_point import EPS, MAX_AMPLIFICATION, summation_tolerance
 from ltinet.blockdiag.decoupling import Decoupling, decouple, decouple_neurons
 from ltinet.blockdiag.schur import SchurForm, leading_subspace
 from ltinet.systems.matrices import Matrix
 
 # Columns of a block of several neurons, or of a nearly real pair, have errors of eps times their size, which remain
-# when they are orthonormalized. Where the size, or the condition number of the columns of a pair, exceeds this, the
-# subspace is computed by orthogonal swaps instead: two digits at most are lost.
-_GROWTH_LIMIT = 100.0
+# when they are orthonormalized. Where the size, or the condition number of the columns of a pair, exceeds
+# MAX_AMPLIFICATION, the subspace is computed by orthogonal swaps instead.
 
 
 @dataclass(frozen=True)
@@ -55,13 +54,13 @@ def orthonormalize(decoupled: Decoupling, schur: SchurForm, bounds: NDArray[np.i
         _single_pairs(rows, diagonal, pair, basis=basis, blocks=blocks)
     is_nearly_real = np.zeros(len(first), dtype=bool)
     is_nearly_real[is_single_neuron & (sizes == 2)] = (
-        -blocks[pair + 1, pair] * _GROWTH_LIMIT**2 < blocks[pair, pair + 1]
+        -blocks[pair + 1, pair] * MAX_AMPLIFICATION**2 < blocks[pair, pair + 1]
     )
     for block in (~is_single_neuron | is_nearly_real).nonzero()[0]:
         at = slice(int(bounds[block]), int(bounds[block + 1]))
         columns, block_matrix = decoupled.X[: at.stop, at], diagonal[at, at]
         growth = np.linalg.cond(columns) if is_nearly_real[block] else np.max(np.abs(columns))
-        if growth > _GROWTH_LIMIT:
+        if growth > MAX_AMPLIFICATION:
             columns, block_matrix = leading_subspace(schur.R[: at.stop, : at.stop], at.start) or (columns, block_matrix)
         Q, blocks[at, at] = _coupled_block(columns, block_matrix)
         basis[at, : at.stop] = Q.T

@@ -41,6 +41,7 @@ from ltinet.signals.arrays import as_real_array
 _N_REFINED = 3  # candidates of the chosen order that are refined, one for each subspace method
 _N_STARTS = 4  # models of all samples, beside the best candidate, from which refinement starts
 _CANDIDATE_BLOCK_ROWS = (10, 15, 25)  # empirical
+# Every order while one more is a large share of the states, then even ones, as oscillations come in pairs, and steps of 4.
 _CANDIDATE_ORDERS = (*range(1, 13), *range(14, 25, 2), 28, 32, 36, 40)
 _MAX_HANKEL_ROWS = 1000  # rows of the Hankel matrix where the number of block rows is chosen: a QR takes a second
 _MAX_SELECTION_SAMPLES = 2**16  # samples of each record with which choices are made

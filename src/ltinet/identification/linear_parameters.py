@@ -73,7 +73,7 @@ def fit_inputs(
     model = replace(model, B=B, D=D)
     starts = []
     for rows in local_rows:
-        k = len(rows)
+        k = rows.shape[1] - len(theta) - 1  # a record of fewer samples has fewer rows, and says nothing about B and D
         starts.append(_start(scaled_least_squares(rows[:, :k], rows[:, -1] - rows[:, k:-1] @ theta), model, trend))
     return with_errors(model, tuple(starts), regressors)
 

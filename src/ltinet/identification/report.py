@@ -18,7 +18,7 @@ from ltinet.identification.diagnostics import CandidateSummary
 from ltinet.identification.uncertainty import NORMAL_QUANTILE_99, PoleUncertainty
 from ltinet.plotting.figures import draw_offscreen
 
-_MAX_POLES_SHOWN = 8
+_MAX_POLES_SHOWN = 8  # in a table
 _N_CANDIDATES_SHOWN = 12  # those with the smallest errors
 _DOTS_PER_INCH = 130  # of the images
 _PIXELS_PER_INCH = 96.0  # of the page, as CSS defines them

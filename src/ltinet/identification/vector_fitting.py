@@ -34,6 +34,7 @@ _MIN_CONSTANT = np.sqrt(
     EPS
 )  # smallest |d| by the largest coefficient of σ: below, zeros of σ have lost half their digits
 _INITIAL_DAMPING = 0.01  # of Gustavsen and Semlyen: weakly damped pairs respond at all frequencies
+# Ratios of 1.1 to 1.3 from 6 on: a fit with up to a fifth too many poles is reduced afterwards.
 _POLE_COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 72, 80, 96, 112, 128)
 _IMPROVEMENT = 0.98  # ratio to the smallest error so far that counts as an improvement; below the 5 % that orders need
 _PATIENCE = 3  # consecutive vector fits without improvement after which no larger one is computed

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 
+from ltinet._util.floating_point import MAX_AMPLIFICATION
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.errors import InvalidNetworkError
 from ltinet.network.block_system import BlockSystem
@@ -77,9 +78,6 @@ def to_state_space(network: Network, dt: float | None = None) -> SystemMatrices:
 
 # Block coordinates of a network without a form
 
-# Lower limit on s relative to √(k/m) and |a|: for nearly critical damping η would be a ratio of rounding errors. Empirical.
-_CRITICAL_DAMPING = 1e-3
-
 
 class ModalBlocks(NamedTuple):
     """Network as a system in block coordinates, with (ξ, ξ̇ − J u) = to_neurons · z."""
@@ -126,8 +124,11 @@ def _to_neurons(layer: HorizontalLayer, F: Matrix) -> Matrix:
     first, second = np.flatnonzero(~layer.is_second_order), np.flatnonzero(layer.is_second_order)
     zeta = n + np.arange(len(second))
     a, k = 0.5 * F[zeta, zeta], -F[zeta, second]
+    # The imaginary part, so that a pair becomes a rotation. For nearly critical damping it is the root of a rounding error,
+    # and the map, whose condition number is largest/s, would amplify others. Impulse responses of such pairs err by 600 to
+    # 500 eps for all limits from 1e-12 to 0.1.
     largest = np.maximum(np.sqrt(np.abs(k)), np.abs(a))
-    s = np.maximum(np.sqrt(np.abs(k - a * a)), _CRITICAL_DAMPING * largest)
+    s = np.maximum(np.sqrt(np.abs(k - a * a)), largest / MAX_AMPLIFICATION)
     s[s == 0.0] = 1.0  # ξ̈ = 0 has no time scale
     column = len(first) + 2 * np.arange(len(second))
     to_neurons = np.zeros((layer.n_states, layer.n_states))

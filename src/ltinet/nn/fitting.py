@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MethodName = Literal["adam", "lbfgs", "lm"]
-_MAX_REJECTED_STEPS = 10
+_MAX_REJECTED_STEPS = 10  # beyond, an error says that the model overflows
 _DEFAULT_EVALUATIONS = 100  # error evaluations in a run of Adam, unless `every` is given
 _CONVERGENCE_TOLERANCE = 1e-12  # relative change of the loss below which L-BFGS and Levenberg–Marquardt end
 

@@ -24,7 +24,7 @@ from ltinet.torch.packed_system import TrainableParts
 from ltinet.torch.propagators import output_rows
 from ltinet.torch.validation import require_finite, validate_input
 
-_MAX_STEPS = 10
+_MAX_STEPS = 10  # of Gauss–Newton, each a Jacobian; they end earlier where no step lowers the error
 _STEP_FRACTIONS = (1.0, 0.3, 0.1)  # fractions of a Gauss–Newton step that are tried
 # Relative to the largest: directions that the first samples determine less stay at rest. It limits the amplification of
 # noise to its inverse; without noise outputs err by some tenths of it (heat rod of 20 states with a cubic output: 2e-9, 2e-7

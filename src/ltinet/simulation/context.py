@@ -44,7 +44,8 @@ from ltinet.systems.matrices import Matrix
 from ltinet.systems.signal_names import UNNAMED, SignalNames
 from ltinet.systems.system_matrices import SystemMatrices
 
-# Largest error of an output, relative to its size, up to which times beside their grid are treated as even.
+# Largest error of an output, relative to its size, up to which times beside their grid are treated as even: as accurate as
+# outputs are with the largest cond(T) in the user's units (`network_builder`). The error bound includes this error.
 _SHIFT_TOLERANCE = 1e-10
 # Cancellation between the first inputs of a growing state. Empirical safety factor: with a tenth of it
 # tests/unit/simulation/test_shifted.py holds as well.

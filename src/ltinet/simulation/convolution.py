@@ -17,8 +17,8 @@ import numpy as np
 import scipy  # which loads scipy.fft when it is first used
 
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import EPS, Array, Complex
-from ltinet.simulation.recurrence import MAX_POWER_NORM, max_abs
+from ltinet._util.floating_point import EPS, MAX_AMPLIFICATION, Array, Complex
+from ltinet.simulation.recurrence import max_abs
 from ltinet.simulation.step_model import ExactStep, run_in_groups
 from ltinet.systems.matrices import Matrix
 
@@ -103,7 +103,7 @@ def prepare_convolution(step: ExactStep, n_times: int) -> Convolution:
     lags[..., 0, 0], lags[..., 0, 1:K] = step.direct.T, markov[..., : K - 1]
     lags[..., 1, :K], lags[..., 1, K + 1 :] = markov[..., K - 1 : -1], markov[..., : K - 1]
     from_first = np.ascontiguousarray(by_G1.transpose(2, 0, 1).reshape(m, -1)) if step.shift.any() else None
-    grows = not max_abs(by_Gamma[K:]) <= MAX_POWER_NORM * max_abs(by_Gamma[:K])
+    grows = not max_abs(by_Gamma[K:]) <= MAX_AMPLIFICATION * max_abs(by_Gamma[:K])
     return Convolution(K, scipy.fft.rfft(lags, axis=-1), from_first, grows)
 
 

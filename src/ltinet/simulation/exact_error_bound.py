@@ -120,7 +120,6 @@ def _rounding_model(run: ExactRun, arrays: EngineArrays, cells: Array) -> Roundi
         width=width,
         n_samples=_count_in_cells(cells, t),
         n_steps=n_steps,
-        n_blocks=np.maximum(n_steps, _count_in_cells(cells, t[1::width])),
         linear=run.linear,
         length_shares=shares,
         nonuniform=nonuniform,
@@ -253,7 +252,6 @@ def _certify(context: SimulationContext, *, horizon: float, n_steps: int, linear
         width=width,
         n_samples=per_cell,
         n_steps=np.ceil(per_cell / width),
-        n_blocks=np.ceil(per_cell / width),
         linear=linear,
         convolution=realization.grids.convolution(step, linear=linear, n_times=n_steps + 1),
     )

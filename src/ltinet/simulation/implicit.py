@@ -34,7 +34,7 @@ from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU, explain_memo
 from ltinet.systems.system_matrices import SystemMatrices
 
 _MIN_TOLERANCE, _MAX_TOLERANCE = 1e-9, 0.1  # below, rounding of stiff states is felt; above, the estimate is unreliable
-_MAX_INTEGRATIONS = 4
+_MAX_INTEGRATIONS = 4  # with tighter tolerances each; an error where the estimate is still too large
 _SAFETY = 0.3  # on the local tolerance of the next integration
 _FIRST_TOLERANCE = 10.0  # of the first integration over the requested one: half steps have 1/16 of the error
 _MAX_HALVINGS = 40  # of the time between two knots: shorter steps are below rounding of times

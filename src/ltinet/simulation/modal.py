@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import Array, Complex
+from ltinet._util.floating_point import MAX_AMPLIFICATION, Array, Complex
 from ltinet.network.block_system import BlockSystem
 from ltinet.systems.matrices import Matrix
 
 # Writing a pair [[a, b], [c, d]] as a complex number needs its eigenvectors, whose condition number κ costs digits:
-# κ + 1/κ = (|b| + |c|)/ω. Beyond this it stays a 2×2 block.
-_MAX_PAIR_CONDITION = 100.0
+# κ + 1/κ = (|b| + |c|)/ω. Beyond MAX_AMPLIFICATION it stays a 2×2 block.
 _MAX_SCALE_EXPONENT = 500  # of a power of two whose square and inverse are finite
 
 
@@ -203,7 +202,7 @@ def _diagonalize_pairs(blocks: Array) -> tuple[NDArray[np.complex128], Array, ND
     size = np.abs(b) + np.abs(c)
     scale = np.where(size > 0.0, size, 1.0)  # squares of the entries themselves may overflow
     square = -(b / scale) * (c / scale) - (half_gap / scale) ** 2  # (ω/scale)² = (κ + 1/κ)⁻²
-    is_scalar = square * _MAX_PAIR_CONDITION**2 >= 1.0
+    is_scalar = square * MAX_AMPLIFICATION**2 >= 1.0
     omega = (scale * np.sqrt(np.maximum(square, 0.0)))[is_scalar]
     b, half_gap = b[is_scalar], half_gap[is_scalar]
     bases = np.zeros((len(omega), 2, 2))

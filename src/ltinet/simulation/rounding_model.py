@@ -178,8 +178,6 @@ class RoundingModel:
     """Number of samples in each cell, `(cells,)`."""
     n_steps: Array
     """Number of steps of the recurrence in each cell."""
-    n_blocks: Array
-    """Largest number of blocks of time that end in each cell; those of states begin one sample after those of outputs."""
     linear: bool
     length_shares: Array | None = None
     """On uneven times: share of the steps in each cell that are about as long as h, h/2, h/4, …"""
@@ -378,7 +376,8 @@ class RoundingModel:
         if self.nonuniform is None:
             of_steps = self.output_errors(LocalErrors(start, local, self.n_steps, none))
             omitted = np.hstack([steps.omitted(sizes.part(modes)) for modes, steps in self.steps])
-            of_omitted = self.output_errors(_step_errors(omitted, self.n_blocks)) if omitted.any() else 0.0
+            # Blocks of states begin one sample after those of outputs, so that one more of them may end in a cell.
+            of_omitted = self.output_errors(_step_errors(omitted, self.n_steps + 1.0)) if omitted.any() else 0.0
             return np.asarray(sums + of_steps + of_omitted)
         changes = self._input_changes(sizes)
         is_independent = changes > CONSTANT_TERM_TOLERANCE * EPS * sizes.largest  # other last digits at every step

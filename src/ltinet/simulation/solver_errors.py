@@ -38,7 +38,7 @@ _FUNCTION_ROUNDING = 64.0 * EPS  # relative to the largest value: rounding of fu
 _MAX_HALVINGS = 40  # after these the contribution of a jump that is not among the knots is below rounding
 _LOOSEST, _TIGHTEST = 1e-2, 1e-13  # SciPy's solvers take no relative tolerance below 100 eps
 _TARGET_FRACTION = 0.9  # of the target, since errors are proportional to tolerances only roughly
-_MAX_RUNS = 10
+_MAX_RUNS = 10  # an error where no bound of a run has reached the target
 _WORTHWHILE_RATIO = 0.999  # of the evaluations of the best run: what another run should save at least
 
 Tolerances = Mapping[tuple[int, int], float]

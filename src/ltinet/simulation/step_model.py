@@ -7,7 +7,7 @@ With a linear hold and w_k = z_k − G₁ u_k a step needs one input sample at a
 The zero-order hold has the same form with G₁ = 0. All algorithms for evenly spaced samples (single steps here,
 `time_blocks`, `convolution`) take a step model, and none depends on whether its states are the user's (one dense
 block) or those of a block-diagonal form (scalars and small blocks). Powers of P come from repeated squaring; they are
-used only while their norm stays below `MAX_POWER_NORM`, since a product with a matrix of norm q may lose log₁₀ q
+used only while their norm stays below `MAX_AMPLIFICATION`, since a product with a matrix of norm q may lose log₁₀ q
 digits.
 
 Single steps give the states at all samples, and outputs where blocks of time do not pay off. Batches are processed in
@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import Array, Complex, balancing_units
+from ltinet._util.floating_point import MAX_AMPLIFICATION, Array, Complex, balancing_units
 from ltinet.simulation.modal import ModalSystem, pack_states, pack_weights
 from ltinet.simulation.propagators import exp_of_multiples, matrix_steps, scalar_steps
-from ltinet.simulation.recurrence import MAX_POWER_NORM, StepDecay, flush_underflow, max_abs, scan_states
+from ltinet.simulation.recurrence import StepDecay, flush_underflow, max_abs, scan_states
 from ltinet.systems.matrices import Matrix
 
 # e^½, largest entry of P up to which G₁ is of the size of h, so that w = z − G₁ u loses no digits of z.
@@ -95,7 +95,7 @@ class ExactStep:
         return [[level[number] for level in levels] for number in range(len(self.dense))]
 
     def widest_block(self, limit: int) -> int:
-        """Return the largest power of two K ≤ `limit` with ‖P^(2^i)‖ ≤ `MAX_POWER_NORM` for all 2^i in [2, K].
+        """Return the largest power of two K ≤ `limit` with ‖P^(2^i)‖ ≤ `MAX_AMPLIFICATION` for all 2^i in [2, K].
 
         A product with a matrix of norm q loses up to log₁₀ q digits of what the state would keep step by step. Norms
         are submultiplicative, ‖P^2k‖ ≤ ‖P^k‖²: a power is normed only if that bound exceeds the limit.
@@ -104,9 +104,9 @@ class ExactStep:
         bound = self._power_norm(0) if last else 0.0
         for level in range(last):
             bound *= bound
-            if not bound <= MAX_POWER_NORM:
+            if not bound <= MAX_AMPLIFICATION:
                 bound = self._power_norm(level + 1)
-                if not bound <= MAX_POWER_NORM:
+                if not bound <= MAX_AMPLIFICATION:
                     return 1 << level
         return 1 << last
 

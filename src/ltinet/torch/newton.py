@@ -158,7 +158,7 @@ def _evaluate_iterate(loop: FeedbackLoop, u: Tensor, start: Tensor, static_map: 
 # Windows of a record. The constants are empirical: `benchmarks.learning.loops` counts passes and steps.
 
 _MIN_WINDOW = 32  # steps; in shorter windows passes cost more than single steps
-_MAX_PASSES = 20
+_MAX_PASSES = 20  # for time: Newton's method squares the error, and what has not converged is computed with damping
 _MAX_PASSES_TO_GROW = 8  # passes up to which the next window is twice as long
 _MIN_DAMPED_PASSES, _MAX_DAMPED_PASSES = 16, 30  # limits on damped passes in a window
 _STEPS_PER_PASS = 8  # steps of equal cost as a damped pass; more passes than steps divided by this do not pay

@@ -108,6 +108,7 @@ def estimate_gpu_cost(plan: Plan, sizes: ProblemSizes) -> float:
 Kernels: TypeAlias = TimeBlockKernels | ResponseKernels | ScanKernels
 """Arrays of an algorithm that depend on the network only."""
 _MAX_CONVOLUTION_GROWTH = 1.0  # logarithm of the growth of states: an FFT then loses less than a digit
+# Candidates of which the estimated time selects one.
 _BLOCK_WIDTHS = (16, 32, 64, 128, 256, 512)
 
 

@@ -87,6 +87,14 @@ def test_missing_samples_split_a_record():
     assert found.fits[0] > 99.0
 
 
+def test_runs_between_gaps_may_be_shorter_than_the_state():
+    u, y = first_order()
+    u[[300, 311]] = np.nan  # a run of ten samples
+    found = ltinet.identify(u, y, dt=0.1, order=12, refine=False)
+    assert "3 experiments" in found.notes[0]
+    assert found.fits[0] > 99.0
+
+
 def test_unstable_plant_in_loop():
     rng = np.random.default_rng(0)
     x, u, y = 0.0, np.empty((800, 1)), np.empty((800, 1))

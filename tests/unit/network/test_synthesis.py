@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.network.block_system import to_block_coordinates
-from ltinet.network.maps import m_lti, m_o
+from ltinet.network.block_system import BlockSystem, to_block_coordinates
+from ltinet.network.maps import TermMagnitudes, m_lti, m_o
 from ltinet.network.synthesis import synthesize
 from network_examples import network_response, rounded, system_response
 
@@ -76,3 +76,13 @@ def test_missing_inputs_and_outputs_keep_their_axes(m, p):
     system = ltinet.StateSpace(A, np.zeros((3, m)), np.zeros((p, 3)))
     network = synthesize(to_block_coordinates(system, ltinet.block_diagonalize(A)))
     assert (network.n_inputs, network.n_outputs, network.n_states) == (m, p, 3)
+
+
+def test_weights_dropped_as_rounding_do_not_hide_small_ones():
+    A, D = np.array([[-1.0, 1.0], [-1.0, -1.0]]), np.zeros((1, 1))
+    small = np.array([[1e-15, 1e-15]])  # the first is exact, the second a rounding error of terms of the size of one
+    magnitudes = TermMagnitudes(B=np.array([[1e-15], [1.0]]), C=np.array([[1e-15, 1.0]]))
+    network = synthesize(BlockSystem(A, small.T, small, D, (2,), (0,), magnitudes))
+    layer = network.layers[0]
+    assert (layer.V.item(), layer.E.item()) == (1e-15, 1e-15)  # E = b B₂ − d B₁ with B₂ = 0
+    np.testing.assert_array_equal(network.Phi[0], [[1e-15, 0.0]])
