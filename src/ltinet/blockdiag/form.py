@@ -233,12 +233,10 @@ def form_from_differences(form: BlockDiagonalForm, A: Matrix) -> BlockDiagonalFo
     is: errors of the decomposition are relative to A − I, and slow modes keep digits that ‖A‖ ≈ 1 would hide. A − I is
     formed without rounding where entries of the diagonal are between ½ and 2 (Sterbenz).
     """
-    return replace(
-        form,
-        A=make_read_only(form.A + np.eye(len(A))),
-        eigenvalues=tuple(make_read_only(values + 1.0) for values in form.eigenvalues),
-        original=A,
-    )
+    eigenvalues = tuple(values + 1.0 for values in form.eigenvalues)
+    for values in eigenvalues:
+        values.setflags(write=False)
+    return replace(form, A=make_read_only(form.A + np.eye(len(A))), eigenvalues=eigenvalues, original=A)
 
 
 def explain_block(block: Matrix, budget: float) -> str:

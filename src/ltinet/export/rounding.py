@@ -2,8 +2,8 @@
 
 The reference is the exact solution of the network's equations in the engine's coordinates from the exported initial
 state. Operations are counted as they are written in the exported kernel; every rounding is assumed to be of the largest
-size and the worst sign. In discrete time `decomposition_error` bounds the distance to the system itself. For scalars, with ρ = |P|, δ the relative error of one product and its table, and
-g = |Γ| max|u|,
+size and the worst sign. In discrete time `decomposition_error` bounds the distance to the system itself. For scalars, with
+ρ = |P|, δ the relative error of one product and its table, and g = |Γ| max|u|,
 
     |z_k| ≤ ρᵏ|z₀| + g (1 − ρᵏ)/(1 − ρ)            |e_{k+1}| ≤ ρ(1 + δ) |e_k| + δ ρ |z_k| + c g,
 
@@ -271,7 +271,9 @@ def decomposition_error(model: StepModel, *, n_steps: float, x0: Array | None) -
         z0 = context.system.packed_from_blocks(context.initial_state(x0, ()))
         start = arrays.packed(arrays.start_errors(x0[None], z0)[0][0])
     with np.errstate(all="ignore"):
-        size = _state_errors(model, _Arithmetic.of(np.float64, terms=model.n_inputs), np.ones(model.n_inputs), n_steps).size
+        size = _state_errors(
+            model, _Arithmetic.of(np.float64, terms=model.n_inputs), np.ones(model.n_inputs), n_steps
+        ).size
         sums = _sums_of_powers(model, n_steps)
         of_outputs = _mode_moduli(residuals.in_output[:, at], model)
         of_states = _mode_moduli(_mode_moduli(residuals.per_state[np.ix_(at, at)], model).T, model).T

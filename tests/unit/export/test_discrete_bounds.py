@@ -49,7 +49,7 @@ def test_bounds_hold_for_sampled_data_sets(data_dir: Path, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_bounds_hold_for_all_sampled_data_sets(data_dir: Path, tmp_path: Path) -> None:
     others = [name for name in DATA_SETS if name not in _FAST_DATA_SETS]
-    assert_bounds_hold(sampled_data_sets(data_dir, others), tmp_path, n_unknown=1)
+    assert_bounds_hold(sampled_data_sets(data_dir, others), tmp_path, n_unknown=2)
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,6 @@ def test_differences_are_decomposed(data_dir: Path) -> None:
     assert np.array_equal(net.form.original, net.system.A)
     assert net.form.backward_error < 1e-13
     curve = ltinet.condition_tradeoff(net.system)
-    assert np.allclose(np.sort_complex(np.concatenate(curve[-1].form.eigenvalues)), np.sort_complex(net.poles()), atol=1e-12)
+    assert np.allclose(
+        np.sort_complex(np.concatenate(curve[-1].form.eigenvalues)), np.sort_complex(net.poles()), atol=1e-12
+    )
