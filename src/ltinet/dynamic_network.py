@@ -33,13 +33,10 @@ from ltinet.network.network_file import write_network
 from ltinet.network.realization import frequency_response, poles, to_state_space
 from ltinet.network.summary import summary_html, summary_text
 from ltinet.plotting.plots import NetworkPlots
-from ltinet.signals.arrays import as_real_array
 from ltinet.signals.sampled import Hold
-from ltinet.simulation.api import resolve_hold, simulate
+from ltinet.simulation.api import create_stepper, resolve_hold, simulate
 from ltinet.simulation.context import NetworkParts, SimulationContext
 from ltinet.simulation.coordinate_selection import CoordinateChoice
-from ltinet.simulation.delayed_stepper import DelayedStepper
-from ltinet.simulation.discrete import resolve_time_step
 from ltinet.simulation.exact_error_bound import network_certificate
 from ltinet.simulation.solution import Solution
 from ltinet.simulation.stepper import Stepper
@@ -683,10 +680,7 @@ class DynamicNetwork(SystemOperators, LoopMethods):
         Stepper or DelayedStepper
             Simulation that starts at the initial state.
         """
-        x0, settings = None if x0 is None else as_real_array(x0, "x0"), self.signal_settings
-        step, hold = resolve_time_step(dt, self.dt, "stepper(dt)"), resolve_hold(hold, settings, self.dt)
-        core = Stepper(self._context, step, hold=hold, x0=x0)
-        return DelayedStepper(core, settings) if settings.shifts_signals else core
+        return create_stepper(self._context, dt, hold=hold, x0=x0, settings=self.signal_settings)
 
     def simulate_stream(
         self,

@@ -15,7 +15,7 @@ from typing import Any
 from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.floating_point import EPS
 from ltinet.blockdiag.block_diagonalization import candidate_forms, describe_units
-from ltinet.blockdiag.form import BlockDiagonalForm
+from ltinet.blockdiag.form import BlockDiagonalForm, form_from_differences
 from ltinet.blockdiag.partition import BlockChoice
 from ltinet.blockdiag.structured_form import find_structured_form
 from ltinet.errors import InvalidSystemError, PartitionError
@@ -60,10 +60,13 @@ def construct_network(system: SystemMatrices, choice: BlockChoice, *, balance: b
     if system.sparse is not None and system.sparse.is_large:
         with explain_memory_error(system.n_states, system.sparse.n_nonzeros):
             return network_from_form(_structured_form(system.sparse, choice), system)
-    forms = candidate_forms(system.A, choice, balance=balance)
+    A = system.difference_matrix
+    forms = candidate_forms(A, choice, balance=balance)
     form = forms[0]
     if balance is None and choice.clustering is None:
-        form = _more_accurate_form(forms, system.A, choice)
+        form = _more_accurate_form(forms, A, choice)
+    if system.dt is not None:
+        form = form_from_differences(form, system.A)
     return network_from_form(form, system)
 
 

@@ -42,10 +42,11 @@ from ltinet.interconnection.operators import SystemOperators
 from ltinet.network_builder import prepare_system
 from ltinet.plotting.plots import SystemPlots
 from ltinet.signals.sampled import Hold
-from ltinet.simulation.api import simulate_system
+from ltinet.simulation.api import create_stepper, simulate_system
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.options import validate_positive
 from ltinet.simulation.solution import Solution
+from ltinet.simulation.stepper import Stepper
 from ltinet.systems.matrices import Matrix, MatrixLike
 from ltinet.systems.signal_names import NamesLike, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
@@ -349,7 +350,7 @@ class StateSpace(SystemOperators, LoopMethods):
         The solution is exact up to rounding, with error bounds, and computed by the network of the system. A sparse
         model of more than 3,000 states, or a sparse model with a `tolerance`, is simulated by an implicit method on
         its sparse matrices. The error of that method is estimated by halving all steps, `solution.error_estimate`, and
-        is not a bound.
+        is not a bound. In discrete time such a model is stepped with its sparse matrices; its `error_bound` is infinite.
 
         Parameters
         ----------
@@ -388,6 +389,33 @@ class StateSpace(SystemOperators, LoopMethods):
             tolerance=tolerance,
             settings=self.signal_settings,
         )
+
+    def stepper(self, dt: float | None = None, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper:
+        """Create a streaming simulation: `y_k = stepper.step(u_k)` returns the output at the time of u_k.
+
+        All samples together give the outputs of `simulate`. Delays are buffered; those that are not multiples of dt are exact,
+        too.
+
+        Parameters
+        ----------
+        dt : float, optional
+            Time step; may be omitted in discrete time, where it is that of the model.
+        hold : {"linear", "zero"}, optional
+            Interpolation between samples; by default that of the model, "linear" if it has none. Not in discrete time.
+        x0 : array_like, optional
+            Initial state; zero by default.
+
+        Returns
+        -------
+        Stepper or DelayedStepper
+            Simulation that starts at the initial state.
+
+        Raises
+        ------
+        InvalidSignalError
+            If dt, hold or x0 is not valid.
+        """
+        return create_stepper(self._context, dt, hold=hold, x0=x0, settings=self.signal_settings)
 
     def fit(
         self,

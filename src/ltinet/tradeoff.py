@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ltinet._util.cache import cached_property
-from ltinet.blockdiag.form import BlockDiagonalForm
+from ltinet.blockdiag.form import BlockDiagonalForm, form_from_differences
 from ltinet.blockdiag.tradeoff_forms import TradeoffForm, compute_tradeoff_forms
 from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
@@ -65,7 +65,9 @@ class TradeoffPoint:
     @property
     def form(self) -> BlockDiagonalForm:
         """Block-diagonal form with T and its certificate."""
-        return self.candidate.form
+        if self.system is None or self.system.dt is None:
+            return self.candidate.form
+        return form_from_differences(self.candidate.form, self.system.A)
 
     @cached_property
     def network(self) -> DynamicNetwork:
@@ -173,7 +175,7 @@ def condition_tradeoff(system: Any, *, balance: bool | None = None) -> TradeoffC
     Parameters
     ----------
     system : array_like, tuple or object
-        Square matrix, or a continuous-time system as `construct` accepts it; points of a system have networks.
+        Square matrix, or a system as `construct` accepts it; points of a system have networks.
     balance : bool, optional
         True scales the states to similar sizes first, False leaves them as they are, None tries both and keeps the
         better curve.
@@ -201,7 +203,7 @@ def condition_tradeoff(system: Any, *, balance: bool | None = None) -> TradeoffC
         forms = compute_tradeoff_forms(as_square_matrix(system, "A"), balance=balance)
         return TradeoffCurve(tuple(map(TradeoffPoint, forms)))
     state_space = as_state_space(system)
-    forms = compute_tradeoff_forms(state_space.A, balance=balance)
+    forms = compute_tradeoff_forms(state_space.matrices.difference_matrix, balance=balance)
     return TradeoffCurve(tuple(TradeoffPoint(form, state_space) for form in forms))
 
 

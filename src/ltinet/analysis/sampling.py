@@ -19,7 +19,7 @@ values of the transfer function, to which they are linear.
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
@@ -282,7 +282,7 @@ def _logarithm(A: Matrix, dt: float) -> Matrix:
     _require_logarithm(matrix, dt)
     if not len(A):
         return A
-    n_rest, T, T_inv, split = _split_negative_eigenvalues(matrix)
+    n_rest, T, T_inv, split = split_eigenvalues(matrix, lambda re, im: not (im == 0.0 and re < 0.0))
     real = np.zeros_like(matrix)
     if n_rest:
         with warnings.catch_warnings():
@@ -325,13 +325,12 @@ def _first_unpaired(negative: Array) -> float | None:
     return None
 
 
-def _split_negative_eigenvalues(A: Matrix) -> tuple[int, Matrix, Matrix, Matrix]:
-    """Return k, T, T⁻¹ and T⁻¹ A T = diag(A₁, A₂), where A₂ has the negative real eigenvalues and A₁ has k others."""
+def split_eigenvalues(A: Matrix, is_first: Callable[[float, float], bool]) -> tuple[int, Matrix, Matrix, Matrix]:
+    """Return k, T, T⁻¹ and T⁻¹ A T = diag(A₁, A₂), where A₁ has the k eigenvalues with is_first(Re λ, Im λ), A₂ the others."""
     n = len(A)
-    values = np.linalg.eigvals(A)
-    if not ((values.imag == 0.0) & (values.real < 0.0)).any():
+    if all(is_first(value.real, value.imag) for value in np.linalg.eigvals(A).tolist()):
         return n, np.eye(n), np.eye(n), A
-    R, Q, k = linalg.schur(A, output="real", sort=lambda re, im: not (im == 0.0 and re < 0.0))
+    R, Q, k = linalg.schur(A, output="real", sort=is_first)
     X: Matrix = np.zeros((k, n - k))
     if 0 < k < n:  # R₁₁ X − X R₂₂ = −R₁₂
         X = np.asarray(linalg.solve_sylvester(R[:k, :k], -R[k:, k:], -R[:k, k:]), dtype=np.float64)

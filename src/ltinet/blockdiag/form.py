@@ -4,7 +4,7 @@ The form reports condition numbers, residual, backward error, separation of eige
 every block of several neurons, the reason why it was not split.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ltinet.blockdiag.schur import SchurForm
 from ltinet.blockdiag.separation import coupling_pattern
 from ltinet.blockdiag.transformation import ImplicitTransformation, Transformation, estimate_residual
 from ltinet.plotting.plots import BlockDiagonalPlots
-from ltinet.systems.matrices import Matrix
+from ltinet.systems.matrices import Matrix, make_read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,6 +223,20 @@ class BlockDiagonalForm:
 
     def __str__(self) -> str:
         return "\n".join(_summary_lines(self))
+
+
+def form_from_differences(form: BlockDiagonalForm, A: Matrix) -> BlockDiagonalForm:
+    """Return the form of A from that of A − I: T is the same, and blocks and eigenvalues are larger by one.
+
+    The matrix A of a difference equation is decomposed as x[k+1] − x[k] = (A − I) x[k] + B u[k] (the delta operator of
+    Middleton and Goodwin 1990). With fast sampling A − I is small, and graded as the matrix of the differential equation
+    is: errors of the decomposition are relative to A − I, and slow modes keep digits that ‖A‖ ≈ 1 would hide. A − I is
+    formed without rounding where entries of the diagonal are between ½ and 2 (Sterbenz).
+    """
+    eigenvalues = tuple(values + 1.0 for values in form.eigenvalues)
+    for values in eigenvalues:
+        values.setflags(write=False)
+    return replace(form, A=make_read_only(form.A + np.eye(len(A))), eigenvalues=eigenvalues, original=A)
 
 
 def explain_block(block: Matrix, budget: float) -> str:

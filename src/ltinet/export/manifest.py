@@ -20,7 +20,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import format_path, format_rows
 from ltinet._version import __version__
 from ltinet.errors import FileFormatError
-from ltinet.export.rounding import RoundingBound
+from ltinet.export.rounding import RoundingBound, decomposition_error
 from ltinet.export.step_model import PRECISIONS, ExportSettings, StepModel
 from ltinet.export.tapped_delay_line import TappedModel, exported_rounding_bound
 from ltinet.io.file_access import as_path, error_reason
@@ -88,6 +88,8 @@ def _may_be_replaced(path: Path) -> bool:
     return entries <= exported | stems | {f"{stem}.o" for stem in stems}
 
 
+DISCRETE = "none, discrete time"  # `hold` of a model in discrete time
+_HOLD_TEXTS = {"zero": "constant between samples", "linear": "linear between samples"}
 LONG_RUN_STEPS = 10**8  # steps of the bound in the manifest: a day at 1 kHz
 
 
@@ -115,14 +117,22 @@ class Export:
 
     @property
     def error_bound(self) -> tuple[float, ...]:
-        """Bound on the rounding error of each output in 1e8 steps, from the exported x0, for inputs up to 1.
+        """Bound on the error of each output in 1e8 steps by rounding, from the exported x0, for inputs up to 1.
 
-        Inputs are counted from the operating point of the model.
+        In discrete time the bound includes the error of the decomposition. Inputs are counted from the operating point of
+        the model.
         """
         return tuple(math.inf if bound is None else bound for bound in self.manifest["bound"]["drift"])
 
+    @property
+    def _time_step(self) -> str:
+        dt, hold = self.manifest["dt"], self.manifest["hold"]
+        if hold == DISCRETE:
+            return f"{dt:g} (that of the model in discrete time)"
+        return f"{dt:g}, inputs {_HOLD_TEXTS.get(hold, f'with a hold {hold}')}"
+
     def __str__(self) -> str:
-        rows = [("files", ", ".join(self.files)), ("dt, hold", f"{self.manifest['dt']:g}, {self.manifest['hold']}")]
+        rows = [("files", ", ".join(self.files)), ("time step", self._time_step)]
         rows.append(("precision", str(self.manifest["dtype"])))
         rows.extend(("note", note) for note in self.notes)
         return format_rows(f"export to {self.path}", rows)
@@ -153,7 +163,7 @@ def build_manifest(
         "inputs": list(input_names(context)),
         "outputs": list(output_names(context)),
         "dt": settings.dt,
-        "hold": "none, discrete time" if model.is_discrete else settings.hold,
+        "hold": DISCRETE if model.is_discrete else settings.hold,
         "dtype": settings.dtype,
         "bound": {
             "inputs up to": 1.0,
@@ -167,7 +177,7 @@ def build_manifest(
     if settings.signals.shifts_signals:
         facts["delays and operating point"] = describe_signal_settings(settings.signals)
         facts["bound"]["inputs counted from"] = "the operating point"
-    if context.form is not None:  # the bound is that of the network: it does not count the decomposition
+    if context.form is not None:  # in continuous time the bound is that of the network and does not count it
         form = {"backward error": context.form.backward_error, "cond(T)": context.form.condition_raw}
         facts["decomposition"] = {name: value if math.isfinite(value) else None for name, value in form.items()}
     if context.reduction_error is not None:  # ‖y − y of the full-order system‖ ≤ this times ‖u‖ in L2
@@ -192,9 +202,15 @@ def output_names(context: SimulationContext) -> tuple[str, ...]:
 
 
 def long_run_bound(model: StepModel | TappedModel, settings: ExportSettings, *, terms: int = 1) -> RoundingBound:
-    """Return the bound of the manifest: inputs up to 1, `LONG_RUN_STEPS` steps, sums over `terms` samples at a time."""
-    precision = PRECISIONS[settings.dtype]
-    return exported_rounding_bound(model, precision, n_steps=float(LONG_RUN_STEPS), samples_at_once=terms)
+    """Return the bound of the manifest: inputs up to 1, `LONG_RUN_STEPS` steps, sums over `terms` samples at a time.
+
+    In discrete time the error after all steps is that of the system: the decomposition counts.
+    """
+    n_steps, step = float(LONG_RUN_STEPS), model if isinstance(model, StepModel) else model.step
+    bound = exported_rounding_bound(model, PRECISIONS[settings.dtype], n_steps=n_steps, samples_at_once=terms)
+    if not step.is_discrete:
+        return bound
+    return bound._replace(drift=bound.drift + decomposition_error(step, n_steps=n_steps, x0=settings.x0))
 
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> str:

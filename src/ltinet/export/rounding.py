@@ -2,8 +2,8 @@
 
 The reference is the exact solution of the network's equations in the engine's coordinates from the exported initial
 state. Operations are counted as they are written in the exported kernel; every rounding is assumed to be of the largest
-size and the worst sign. For scalars, with ρ = |P|, δ the relative error of one product and its table, and
-g = |Γ| max|u|,
+size and the worst sign. In discrete time `decomposition_error` bounds the distance to the system itself. For scalars, with
+ρ = |P|, δ the relative error of one product and its table, and g = |Γ| max|u|,
 
     |z_k| ≤ ρᵏ|z₀| + g (1 − ρᵏ)/(1 − ρ)            |e_{k+1}| ≤ ρ(1 + δ) |e_k| + δ ρ |z_k| + c g,
 
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from ltinet._util.floating_point import EPS, Array
 from ltinet.error_bounds.double_double_exponentials import double_double_matrix_exponentials
@@ -239,15 +240,60 @@ def rounding_bound(
     peaks = np.broadcast_to(np.asarray(peak, dtype=np.float64), (model.n_inputs,))
     arithmetic = _Arithmetic.of(precision, terms=model.n_inputs * (2 if model.hold == "linear" else 1))
     with np.errstate(over="ignore", invalid="ignore"):
-        parts = [_scalar_states(model, arithmetic, peaks, n_steps), *_dense_states(model, arithmetic, peaks, n_steps)]
-        errors = StateErrors(*(np.concatenate(kind) for kind in zip(*parts, strict=True)))
-        weights = _output_moduli(model)
+        errors = _state_errors(model, arithmetic, peaks, n_steps)
+        weights = _mode_moduli(model.C, model)
         size = _weighted_sum(weights, errors.size) + np.abs(model.D) @ peaks
         n_sums = model.n_states + samples_at_once * model.n_inputs + 2
         in_sum = (arithmetic.gamma(n_sums) + arithmetic.table + arithmetic.unit) * size
         in_sum = in_sum + n_sums * arithmetic.smallest
         per_step = _weighted_sum(weights, errors.per_step) + in_sum
         return RoundingBound(per_step, _weighted_sum(weights, errors.drift) + in_sum, size)
+
+
+def decomposition_error(model: StepModel, *, n_steps: float, x0: Array | None) -> Array:
+    """Return a bound `(p,)` on the difference of the outputs of a system and of its network, both exact, in discrete time.
+
+    With x = X z the difference equation of the system is z[k+1] = (P + ΔP) z + (Γ + ΔΓ) u and y = (C + ΔC) z + D u, with
+    residuals that are known to all digits (`EngineArrays.residuals`). The difference d of the states satisfies
+    d[k+1] = (P + ΔP) d + ΔP z + ΔΓ u, so that with S = Σ|Pᵏ|
+
+        |d| ≤ S (|ΔP| (|z| + |d|) + |ΔΓ| |u| + |d₀|)        |Δy| ≤ |C| |d| + |ΔC| (|z| + |d|).
+
+    for inputs up to 1. States count by modes: the moduli of pairs, reals, states of dense blocks. The bound is infinite
+    where none is found, and where T is an operator.
+    """
+    context, at = model.context, model.positions
+    if context.has_operator:
+        return np.full(model.n_outputs, np.inf)
+    arrays = context.arrays
+    residuals, start = arrays.residuals, np.zeros(model.n_states)
+    if x0 is not None:
+        z0 = context.system.packed_from_blocks(context.initial_state(x0, ()))
+        start = arrays.packed(arrays.start_errors(x0[None], z0)[0][0])
+    with np.errstate(all="ignore"):
+        size = _state_errors(
+            model, _Arithmetic.of(np.float64, terms=model.n_inputs), np.ones(model.n_inputs), n_steps
+        ).size
+        sums = _sums_of_powers(model, n_steps)
+        of_outputs = _mode_moduli(residuals.in_output[:, at], model)
+        of_states = _mode_moduli(_mode_moduli(residuals.per_state[np.ix_(at, at)], model).T, model).T
+        others = _mode_moduli((residuals.per_input.sum(axis=1) + start)[None, at], model)[0]
+        difference = _feedback_bound(sums @ of_states, sums @ (of_states @ size + others))
+        bound = _weighted_sum(_mode_moduli(model.C, model), difference) + _weighted_sum(of_outputs, size + difference)
+    return np.where(np.isnan(bound), np.inf, bound)
+
+
+def _sums_of_powers(model: StepModel, n_steps: float) -> Array:
+    """Return a bound on Σ|Pᵏ| for k < n, by modes; of dense blocks the smaller of the bounds in states and in modes."""
+    parts = [np.diag(_sum_of_powers(model.rates.real * model.dt, n_steps))]
+    for block in model.blocks:
+        sums = _sum_of_power_moduli(block.P, n_steps)
+        values, V = np.linalg.eig(block.P)
+        if len(V) * EPS * np.linalg.cond(V) < _BOUND_MARGIN - 1.0:
+            by_modes = _sum_of_powers(np.log(np.abs(values)), n_steps)
+            sums = np.fmin(sums, _BOUND_MARGIN * (np.abs(V) * by_modes) @ np.abs(np.linalg.inv(V)))
+        parts.append(sums)
+    return np.asarray(linalg.block_diag(*parts))
 
 
 class _Arithmetic(NamedTuple):
@@ -270,6 +316,12 @@ class _Arithmetic(NamedTuple):
     def gamma(self, count: int) -> float:
         """Return the relative error of a sum of `count` products (Higham 2002, Lemma 3.1)."""
         return count * self.unit / (1.0 - count * self.unit)
+
+
+def _state_errors(model: StepModel, arithmetic: _Arithmetic, peaks: Array, n_steps: float) -> StateErrors:
+    """Return the errors of all modes: moduli of pairs, reals, states of dense blocks."""
+    parts = [_scalar_states(model, arithmetic, peaks, n_steps), *_dense_states(model, arithmetic, peaks, n_steps)]
+    return StateErrors(*(np.concatenate(kind) for kind in zip(*parts, strict=True)))
 
 
 def _scalar_states(model: StepModel, arithmetic: _Arithmetic, peaks: Array, n_steps: float) -> StateErrors:
@@ -333,11 +385,11 @@ def _scalar_moduli(values: Array, model: StepModel) -> Array:
     return np.concatenate([moduli, values[2 * pairs : n_scalars]])
 
 
-def _output_moduli(model: StepModel) -> Array:
-    """Return |C| by scalars and states of dense blocks, (p × …)."""
+def _mode_moduli(rows: Array, model: StepModel) -> Array:
+    """Return |rows| by modes, (k × modes), from rows of weights of states, (k × n)."""
     n_scalars = len(model.rates) + model.n_pairs
     none = np.zeros((0, len(model.rates) + model.n_states - n_scalars))
-    sizes = [np.concatenate([_scalar_moduli(np.abs(row), model), np.abs(row[n_scalars:])])[None] for row in model.C]
+    sizes = [np.concatenate([_scalar_moduli(np.abs(row), model), np.abs(row[n_scalars:])])[None] for row in rows]
     return np.concatenate([none, *sizes])
 
 

@@ -223,7 +223,7 @@ def reduce(
     these properties there is an estimate instead of a bound; `result.is_certified` says which.
 
     Dense models in discrete time are reduced by the bilinear map to continuous time, which keeps Hankel singular values and
-    the bound.
+    the bound. Poles on the unit circle (also −1, which the map takes to infinity) and outside are kept.
 
     A `SecondOrder` model keeps its structure: each remaining mode is one second-order neuron with two states. Bounds
     are proven for D = αM + βK, and for all models of up to 1,500 positions.

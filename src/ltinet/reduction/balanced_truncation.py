@@ -37,6 +37,8 @@ class ReductionOptions:
     tolerance: float | None
     method: DenseMethod = "truncation"
     n_jobs: int = 1
+    n_separated: int = 0
+    """Number of states that the caller keeps beside the system; `order` does not include them, messages do."""
 
     @property
     def relative_error(self) -> float:

@@ -138,9 +138,11 @@ def _balance(reducer: DenseReducer, options: ReductionOptions) -> ReductionOutco
     notes = [f"{n_retained} states that do not certainly decay are kept"] if n_retained else []
     if options.order is not None:
         if options.order < n_retained:
+            n_separated = options.n_separated
             raise InvalidSystemError(
-                f"order is {options.order}, but {n_retained} states are unstable, integrate, or are within rounding of "
-                f"the imaginary axis; they are kept, so pass an order of at least {n_retained}"
+                f"order is {options.order + n_separated}, but {n_retained + n_separated} states are unstable, integrate, or "
+                "are within rounding of the stability limit; they are kept, so pass an order of at least "
+                f"{n_retained + n_separated}"
             )
         reduction = reducer.reduce(options.order, method=method)
         if reduction.order < options.order:

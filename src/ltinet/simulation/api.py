@@ -25,15 +25,17 @@ from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.signals.signal import Signal
 from ltinet.signals.times import as_real_times
 from ltinet.simulation.context import SimulationContext
+from ltinet.simulation.delayed_stepper import DelayedStepper
 from ltinet.simulation.delays import model_input, solution_from_core
-from ltinet.simulation.discrete import refuse_linear_hold, simulate_discrete
+from ltinet.simulation.discrete import refuse_linear_hold, resolve_time_step, simulate_discrete
 from ltinet.simulation.engines import select_engine
 from ltinet.simulation.implicit import simulate_implicit
 from ltinet.simulation.options import validate_n_jobs
 from ltinet.simulation.solution import Solution, with_notes
+from ltinet.simulation.stepper import Stepper
 from ltinet.systems.signal_names import UNNAMED
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
-from ltinet.systems.system_matrices import SystemMatrices, require_continuous_time
+from ltinet.systems.system_matrices import SystemMatrices
 
 _ENERGY_TOLERANCE = 1e-3  # of max |u|: polyline that replaces an input whose energy is integrated; its error is added
 _MISSING_TIMES = "t is missing; a model in continuous time needs times. Pass simulate(u, t)"
@@ -51,7 +53,7 @@ def simulate_system(
     tolerance: float | None,
     settings: SignalSettings,
 ) -> Solution:
-    """Simulate a system: large sparse models by the implicit method, all others exactly by their network.
+    """Simulate a system: large sparse models by the implicit method or, in discrete time, sample by sample, others exactly.
 
     The arguments are those of `ltinet.StateSpace.simulate`. `context` is called only if the network is needed.
     """
@@ -64,7 +66,16 @@ def simulate_system(
                 "Omit tolerance."
             )
         return simulate(context(), u, t=t, x0=x0, hold=hold, settings=settings)
-    require_continuous_time(system, "system.simulate(u, t)")
+    if system.dt is not None:
+        if tolerance is not None:
+            raise SimulationError(
+                "tolerance is for the implicit solver of differential equations, and the model is in discrete time. Omit it."
+            )
+        solution, _ = simulate_discrete(
+            context(), u, t=t, x0=x0, hold=hold, engine="exact", n_jobs=1, options={}, settings=settings,
+            sparse_system=system,
+        )  # fmt: skip
+        return with_notes(solution, settings.notes)
     if t is None:
         raise suggest_swapped_arguments(InvalidSignalError(_MISSING_TIMES), u)
     tolerance = _DEFAULT_IMPLICIT_TOLERANCE if tolerance is None else tolerance
@@ -137,6 +148,16 @@ def resolve_hold(hold: Hold | None, settings: SignalSettings, dt: float | None =
         refuse_linear_hold(hold, dt)
         return "zero"
     return validate_hold(hold if hold is not None else settings.hold or "linear")
+
+
+def create_stepper(
+    context: SimulationContext, dt: Any, *, hold: Hold | None, x0: ArrayLike | None, settings: SignalSettings
+) -> Stepper:
+    """Return a streaming simulation; the arguments are those of `ltinet.DynamicNetwork.stepper`."""
+    x0 = None if x0 is None else as_real_array(x0, "x0")
+    step = resolve_time_step(dt, context.dt, "stepper(dt)")
+    core = Stepper(context, step, hold=resolve_hold(hold, settings, context.dt), x0=x0)
+    return DelayedStepper(core, settings) if settings.shifts_signals else core
 
 
 def bound_reduction_error(norm: float, signal: Signal, t: Array, *, n_outputs: int) -> ReductionError:

@@ -29,8 +29,10 @@ from ltinet.simulation.delays import model_input
 from ltinet.simulation.discrete_error_bound import DiscreteErrorBound, bound_discrete_run
 from ltinet.simulation.exact_run import ExactRun
 from ltinet.simulation.solution import Solution
+from ltinet.simulation.sparse_recurrence import SparseRun
 from ltinet.systems.signal_names import UNNAMED
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
+from ltinet.systems.system_matrices import SystemMatrices
 
 Indices = NDArray[np.intp]
 
@@ -156,10 +158,12 @@ def simulate_discrete(  # noqa: PLR0913
     n_jobs: int,
     options: Mapping[str, Any],
     settings: SignalSettings,
+    sparse_system: SystemMatrices | None = None,
 ) -> tuple[Solution, "InputEnergy"]:
     """Simulate a model in discrete time, and return the energy of the input of its core as well.
 
-    The arguments are those of `simulate`, and validated there where they agree.
+    The arguments are those of `simulate`, and validated there where they agree. `sparse_system` is a large sparse system, which
+    is simulated by its sparse matrices.
     """
     dt = _require_time_step(context)
     _refuse_options_of_continuous_time(dt, hold=hold, engine=engine, options=options)
@@ -173,15 +177,20 @@ def simulate_discrete(  # noqa: PLR0913
     if settings.shifts_signals:
         deviations = delayed_samples(values - settings.array("u0", context.n_inputs), delays)
         core_input = SampledSignal(samples.axis, deviations[..., lead:, :], hold="zero")
-    coordinates: CoordinateChoice = options.get("coordinates", "auto")
-    realization = select_coordinates(context, coordinates, is_even=True, longest_step=dt)
-    run = DiscreteRun(realization, core_input, x0, network=context)
-    threads = n_jobs if n_jobs > 0 else (os.cpu_count() or 1) + 1 + n_jobs  # counted down from all cores
-    outputs = run.sampled_outputs(threads=threads)
+    run: DiscreteRun | SparseRun
+    if sparse_system is not None and sparse_system.sparse is not None:
+        run = SparseRun(sparse_system.sparse, sparse_system.C, sparse_system.D, core_input, x0)
+        outputs = run.sampled_outputs()
+    else:
+        coordinates: CoordinateChoice = options.get("coordinates", "auto")
+        realization = select_coordinates(context, coordinates, is_even=True, longest_step=dt)
+        run = DiscreteRun(realization, core_input, x0, network=context)
+        threads = n_jobs if n_jobs > 0 else (os.cpu_count() or 1) + 1 + n_jobs  # counted down from all cores
+        outputs = run.sampled_outputs(threads=threads)
     trajectory = DiscreteTrajectory(run, outputs, given, samples.axis.t, dt, settings)
     stats = {
         "engine": "exact",
-        "coordinates": realization.name,
+        "coordinates": run.coordinates,
         "grid": "discrete",
         "algorithm": run.algorithm,
         "n_samples": len(samples.axis.t),
@@ -267,6 +276,11 @@ def delayed_samples(values: Array, delays: Indices) -> Array:
 class DiscreteRun(ExactRun):
     """Run of a core in discrete time; its values exist at samples only."""
 
+    @property
+    def coordinates(self) -> str:
+        """Name of the coordinates of the run."""
+        return self.realization.name
+
     def states_at(self, t: Array) -> Iterator[tuple[Any, Array, Array]]:
         """Yield the indices of some times, packed states `(batch, k, n)` there and inputs there."""
         dt = float(self.samples.step or 0.0)
@@ -278,7 +292,7 @@ class DiscreteRun(ExactRun):
 class DiscreteTrajectory:
     """Solution of a model in discrete time at its samples."""
 
-    core: DiscreteRun
+    core: DiscreteRun | SparseRun
     core_outputs: Array
     """Outputs of the core at all samples, `(..., T, p)`."""
     given: SampledSignal
@@ -331,6 +345,8 @@ class DiscreteTrajectory:
     @cached_property
     def _bound(self) -> Array:
         settings, run = self.settings, self.core
+        if isinstance(run, SparseRun):
+            return np.full(self.core_outputs.shape, np.inf)
         bound = bound_discrete_run(
             run, self.core_outputs, input_is_rounded=settings.shifts_signals and settings.u0 is not None
         )

@@ -118,8 +118,8 @@ class SparseDescriptor:
         """
         return InvalidSystemError(
             f"{operation} would fill in a sparse A of {self.n_states}×{self.n_states} with {self.n_nonzeros} non-zeros; "
-            "reduce the model first: ltinet.reduce(system, tolerance=1e-6).system, or construct(system, "
-            "tolerance=1e-6) for its network. Without reduction use system.frequency_response(omega), "
+            "reduce the model first, in continuous time: ltinet.reduce(system, tolerance=1e-6).system, or "
+            "construct(system, tolerance=1e-6) for its network. Without reduction use system.frequency_response(omega), "
             "system.simulate(u, t) and the sparse matrices, system.sparse"
         )
 

@@ -24,6 +24,7 @@ from ltinet.systems.matrices import (
     as_real_matrix,
     as_sparse_matrix,
     as_square_matrix,
+    make_read_only,
     shape_of,
     sparse_equal,
 )
@@ -178,6 +179,11 @@ class SystemMatrices:
             raise pencil.size_error(operation)
         A, E = pencil.state, pencil.mass
         self._set_arrays(as_square_matrix(A, "A"), pencil.B, None if E is None else as_square_matrix(E, "E"))
+
+    @property
+    def difference_matrix(self) -> Matrix:
+        """A of ẋ = A x + B u, or A − I of x[k+1] − x[k] = (A − I) x[k] + B u[k] in discrete time: zero for integrators."""
+        return self.A if self.dt is None else make_read_only(self.A - np.eye(self.n_states))
 
     @property
     def state_equation(self) -> tuple[Any, Any, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from scipy import signal
 
 import ltinet
+from discrete_oracle import recurrence as bits_recurrence
+from discrete_oracle import sampled_data_sets
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.simulation.discrete_step import eigenvalue_powers
 
@@ -112,6 +115,20 @@ def test_outputs_equal_the_recurrence_and_bounds_hold(
         assert (error <= solution.error_bound(t)).all()
         assert (error <= solution.error_bound()).all()
         assert (solution.error_bound() <= 1e-6 * peak + 1e-12).all()
+
+
+@pytest.mark.parametrize("coordinates", ["original", "blocks"])
+def test_bounds_are_close_to_errors(data_dir: Path, coordinates: Literal["original", "blocks"]) -> None:
+    systems = sampled_data_sets(data_dir, ["drum_boiler", "lf10_beam_descriptor", "mr_demo"])
+    for name, system in systems.items():
+        u = np.random.default_rng(3).uniform(-1.0, 1.0, (100, system.n_inputs))
+        exact = bits_recurrence(system, u)
+        solution = ltinet.construct(system).simulate(u, coordinates=coordinates)
+        error = np.abs(solution.y - exact)
+        assert (error <= solution.error_bound(solution.t)).all(), name
+        assert (
+            solution.error_bound() <= 10.0 * error.max(axis=0) + 4.0 * np.spacing(np.abs(exact).max(axis=0))
+        ).all(), name
 
 
 def test_bound_shows_another_system() -> None:

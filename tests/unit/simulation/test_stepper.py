@@ -195,3 +195,15 @@ def test_numbers_that_are_integers_are_taken_as_real(net):
 def test_a_stream_of_nothing(net):
     assert list(net.simulate_stream([], 0.1)) == []
     assert [y.shape for y in net.simulate_stream([np.zeros((0, 2)), np.zeros((3, 2))], 0.1)] == [(0, 3), (3, 3)]
+
+
+@pytest.mark.parametrize("dt", [None, 0.1])
+def test_systems_have_the_stepper_of_their_network(dt: float | None) -> None:
+    continuous = ltinet.named_system("mass_spring_damper", n_masses=3)
+    system = continuous if dt is None else continuous.to_discrete(dt)
+    u = np.random.default_rng(0).standard_normal((30, system.n_inputs))
+    for one in (system, system.with_signal_settings(input_delay=0.2)):
+        stepper, other = one.stepper(0.1), ltinet.construct(one).stepper(0.1)
+        y = np.array([stepper.step(sample) for sample in u])
+        assert np.allclose(y, [other.step(sample) for sample in u], rtol=0, atol=1e-14 * np.abs(y).max())
+        assert np.allclose(y, one.simulate(u, 0.1 * np.arange(30)).y, rtol=0, atol=1e-13 * np.abs(y).max())

@@ -225,6 +225,8 @@ def _decomposition(context: SimulationContext) -> str:
     """Return a paragraph on the error of the block-diagonal form; "" for a network without a system."""
     if context.form is None:
         return ""
+    if context.dt is not None:
+        return "The error after many steps is that of the system in double precision: it counts the decomposition of A.\n\n"
     return (
         "The exact solution is that of the network. The relative backward error of its matrix A is\n"
         f"{_format_value(context.form.backward_error)} in balanced units; cond(T) is "

@@ -184,7 +184,8 @@ int main(void)
             checksum = with_bits(checksum, (double)y[i]);
         }
     }
-    printf("model: %d steps, largest difference %.2e of what is allowed, bits %08lx%08lx: %s\n", TEST_STEPS, worst,
-           (unsigned long)(checksum >> 32), (unsigned long)(checksum & 0xFFFFFFFFU), failures == 0 ? "passed" : "FAILED");
+    printf("model: %s; %d steps, largest error %.2e of the bound, checksum of the outputs %08lx%08lx\n",
+           failures == 0 ? "passed" : "FAILED", TEST_STEPS, worst, (unsigned long)(checksum >> 32),
+           (unsigned long)(checksum & 0xFFFFFFFFU));
     return failures == 0 ? 0 : 1;
 }
