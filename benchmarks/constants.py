@@ -171,7 +171,7 @@ def plants(count: int, *, in_loop: bool) -> list[Plant]:
         K: Array = np.zeros((1, n))
         if in_loop:
             P = linalg.solve_discrete_are(A, B, np.eye(n), np.eye(1))
-            K = np.linalg.solve(np.eye(1) + B.T @ P @ B, B.T @ P @ A)
+            K = np.asarray(np.linalg.solve(np.eye(1) + B.T @ P @ B, B.T @ P @ A), dtype=np.float64)
         x, u, y = np.zeros(n), rng.standard_normal(200), np.zeros(200)
         for k in range(len(u)):
             u[k] -= float(K[0] @ x)
