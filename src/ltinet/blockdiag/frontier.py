@@ -37,7 +37,7 @@ from ltinet.blockdiag.conditioning import (
 from ltinet.blockdiag.partition import MERGE_POWERS, agglomerate
 from ltinet.systems.matrices import Matrix
 
-_PRICE_RATIO = 1.3  # of consecutive prices (python -m benchmarks.constants _PRICE_RATIO)
+_PRICE_RATIO = 1.3  # of consecutive prices; empirical
 _N_PRICES = 160  # 1.3¹⁶⁰ = 10¹⁸: lower prices would be below the rounding errors of the shares
 
 
