@@ -98,9 +98,10 @@ def _local_search(cost: Matrix, labels: NDArray[np.intp]) -> NDArray[np.intp]:
 # Number of states up to which a merge sequence is so cheap that all exponents are tried.
 _ALL_POWERS_ORDER = 80
 
-# Limits of the search among neighbors. None of them decides much: the mean share of connections of eight frontiers is 0.5250
-# without any neighbor, and 0.5247 with 60 to 1000 evaluations, 1 to 30 moves, or cutoffs from 0 to 2 (python -m
-# benchmarks.constants _MAX_EVALUATIONS _MOVES_PER_PARTITION _PROMISE_CUTOFF _PATIENCE _START_SLACK).
+# Limits of the search among neighbors, empirical. On average they decide little: the mean share of connections of eight
+# frontiers is 0.5250 without any neighbor, and 0.5247 with 60 to 1000 evaluations, 1 to 30 moves, or cutoffs from 0 to 2
+# (python -m benchmarks.constants _MAX_EVALUATIONS _MOVES_PER_PARTITION _PROMISE_CUTOFF). For small matrices, without
+# neighbors, searches for a single limit find fewer connections (tests/oracles/test_ladder_vs_search.py).
 # Candidates of each kind (leave a group, change to another one) per partition, those with the largest promise.
 _MOVES_PER_PARTITION = 10
 
