@@ -68,6 +68,14 @@ def test_onnx_agrees_with_the_stepper(tmp_path: Path, make: Callable[[], ltinet.
     assert np.abs(np.concatenate([first[0], second[0]]) - expected).max() <= 1e-11 * np.abs(expected).max()
 
 
+def test_print_says_where_the_time_step_comes_from(tmp_path: Path) -> None:
+    discrete = ltinet.construct(oscillating()).export_c(tmp_path / "discrete")
+    assert "time step  0.05 (that of the model in discrete time)" in str(discrete)
+    net = ltinet.construct(ltinet.named_system("heat_rod", n_states=3))
+    for hold, text in (("zero", "constant between samples"), ("linear", "linear between samples")):
+        assert f"time step  0.01, inputs {text}" in str(net.export_c(tmp_path / hold, 0.01, hold=hold))
+
+
 def test_options_of_continuous_time_are_refused(tmp_path: Path) -> None:
     net = ltinet.construct(oscillating())
     with pytest.raises(InvalidSignalError, match=r"dt must be the time step 0\.05"):
