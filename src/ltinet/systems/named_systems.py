@@ -2,8 +2,9 @@
 
 The systems are those of the paper's four examples (appendix B, with its errata applied and random choices seeded),
 benchmarks of the literature on model reduction (heat rod, mass-spring-damper chain, Penzl's example), HiPPO systems,
-which remember the history of their input, and sparse heat and convection-diffusion equations on a square plate. Each function documents its equation, inputs and outputs;
-`NAMED_SYSTEMS` lists them. Size parameters are validated before anything is built.
+which remember the history of their input, and sparse heat and convection-diffusion equations on a square plate. Each
+function documents its equation, inputs and outputs; `NAMED_SYSTEMS` lists them. Size parameters are validated before
+anything is built.
 """
 
 import inspect

@@ -63,9 +63,9 @@ def initial_tensors(packed: PackedSystem) -> NetworkTensors:
 
 def build_system(tensors: Mapping[str, Tensor]) -> TensorSystem:
     """Build the system of the parameters; differentiable in all of them."""
-    decays = tensors["decay_at_start"] * _relative_exp(tensors["log_decay"], tensors["log_decay_at_start"])
-    above = tensors["above_at_start"] * _relative_exp(tensors["log_above"], tensors["log_above_at_start"])
-    below = tensors["below_at_start"] * _relative_exp(tensors["log_below"], tensors["log_below_at_start"])
+    decays = tensors["decay_at_start"] * relative_exp(tensors["log_decay"], tensors["log_decay_at_start"])
+    above = tensors["above_at_start"] * relative_exp(tensors["log_above"], tensors["log_above_at_start"])
+    below = tensors["below_at_start"] * relative_exp(tensors["log_below"], tensors["log_below_at_start"])
     rates = torch.cat([-decays, tensors["held_rates"]]).index_select(0, tensors["place_of_rates"])
     n_pairs = tensors["frequency"].shape[-1]
     indices = [tensors[f"{_BLOCK_INDEX_PREFIX}{number}"] for number in range(n_block_sizes(tensors))]
@@ -87,7 +87,8 @@ def n_block_sizes(tensors: Mapping[str, Tensor]) -> int:
     return sum(name.startswith(_BLOCK_INDEX_PREFIX) for name in tensors)
 
 
-def _relative_exp(log: Tensor, log_at_start: Tensor) -> Tensor:
+def relative_exp(log: Tensor, log_at_start: Tensor) -> Tensor:
+    """Return e^{p − p₀}, with the change of p limited to ±LOG_RANGE."""
     return torch.exp((log - log_at_start).clamp(-LOG_RANGE, LOG_RANGE))
 
 

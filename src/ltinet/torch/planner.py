@@ -123,6 +123,14 @@ def select_plan(sizes: ProblemSizes) -> Plan:
     return min(plans, key=lambda plan: estimate_cost(plan, sizes))
 
 
+@lru_cache(maxsize=256)
+def select_block_width(sizes: ProblemSizes) -> int:
+    """Return the number of samples in blocks of time with the smallest estimated time."""
+    estimate_cost = estimate_gpu_cost if sizes.on_gpu else estimate_cpu_cost
+    widths = [width for width in _BLOCK_WIDTHS if width < 2 * sizes.steps]
+    return min(widths, key=lambda width: estimate_cost(Plan("time blocks", width), sizes), default=1)
+
+
 def run_plan(
     step: OneStep, u: Tensor, start: Tensor | None, plan: Plan, *, with_end: bool
 ) -> tuple[Tensor, Tensor | None]:

@@ -71,11 +71,11 @@ def test_legs_projects_on_legendre_polynomials_of_a_decaying_exponential(n):
 def test_fout_projects_on_a_fourier_basis_in_a_window(n):
     def basis(i):
         m, kind = (i + 1) // 2, mp.cos if i % 2 else mp.sin
-        return (lambda x: mp.mpf(1)) if i == 0 else lambda x: mp.sqrt(2) * kind(2 * mp.pi * m * x)
+        return (lambda _: mp.mpf(1)) if i == 0 else lambda x: mp.sqrt(2) * kind(2 * mp.pi * m * x)
 
     def slope(i):
         m, kind = (i + 1) // 2, (lambda x: -mp.sin(x)) if i % 2 else mp.cos
-        return (lambda x: mp.mpf(0)) if i == 0 else lambda x: mp.sqrt(2) * 2 * mp.pi * m * kind(2 * mp.pi * m * x)
+        return (lambda _: mp.mpf(0)) if i == 0 else lambda x: mp.sqrt(2) * 2 * mp.pi * m * kind(2 * mp.pi * m * x)
 
     with mp.workdps(25):
         p, slopes = [basis(i) for i in range(n)], [slope(i) for i in range(n)]
