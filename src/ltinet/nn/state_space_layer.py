@@ -32,13 +32,21 @@ from ltinet.torch.channels import (
     advance_channels,
     channel_kernels,
     channel_step,
-    run_channels,
+    run_channels_from_rest,
+    run_channels_in_blocks,
     scale_time,
     split_channels,
 )
 from ltinet.torch.packed_system import PackedSystem, pack_system
 from ltinet.torch.parameters import build_system, initial_tensors, relative_exp
-from ltinet.torch.planner import InitialState, ProblemSizes, run_from_initial_state, select_block_width, select_plan
+from ltinet.torch.planner import (
+    MAX_CONVOLUTION_GROWTH,
+    InitialState,
+    ProblemSizes,
+    run_from_initial_state,
+    select_block_width,
+    select_plan,
+)
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
 from ltinet.torch.uniform import advance_one_step
 from ltinet.torch.validation import (
@@ -209,11 +217,19 @@ class StateSpaceLayer(DoublePrecisionModule):
                     step, samples, InitialState(w=w), select_plan(sizes), growth=self.growth, with_end=return_state
                 )
             else:
-                sizes = ProblemSizes.of(samples[..., :1], n_states=self.n_states, n_outputs=1, growth=self.growth)
-                kernels = channel_kernels(step, select_block_width(sizes), samples.shape[1], samples.dtype)
-                y, end = run_channels(kernels, samples, w)
+                y, end = self._run_channels(step, samples, w, with_end=return_state)
         y = y.view(u.shape).to(u.dtype)
         return (y, self._user_state(end, batch)) if return_state and end is not None else y
+
+    def _run_channels(
+        self, step: OneStep, u: Tensor, w: Tensor | None, *, with_end: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Run independent channels: a convolution where no state is given or required and none grows."""
+        sizes = ProblemSizes.of(u[..., :1], n_states=self.n_states, n_outputs=1, growth=self.growth)
+        if w is None and not with_end and sizes.growth <= MAX_CONVOLUTION_GROWTH:
+            return run_channels_from_rest(step, u, linear=self.hold == "linear"), None
+        kernels = channel_kernels(step, select_block_width(sizes), u.shape[1], u.dtype)
+        return run_channels_in_blocks(kernels, u, w)
 
     def step(self, u: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the layer on one sample.

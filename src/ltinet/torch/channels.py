@@ -1,16 +1,21 @@
 """Independent channels: d systems of one structure, each with one input and one output, side by side.
 
-The matrices of a step have a leading axis of channels, otherwise they are those of `propagators`. A record is run in
-blocks of time of K samples as in `uniform`, by products of one matrix for each channel: a Toeplitz matrix inside each
-block, and a scan of states between blocks. States and the products with them are float64 for every type of input; only
-the Toeplitz matrix is rounded to it. Single precision therefore costs no more than its own rounding, whatever cond(T).
+The matrices of a step have a leading axis of channels, otherwise they are those of `propagators`. The algorithms are two
+of those in `uniform`: convolution with the impulse responses by FFTs for a record that begins at rest, and blocks of
+time of K samples for one that continues or is continued, by products of one matrix for each channel: a Toeplitz matrix
+inside each block, and a scan of states between blocks.
+
+Impulse responses are computed in float64 and rounded once to the type of the input; states and the products with them
+are float64 for every type. Single precision therefore costs no more than its own rounding, whatever cond(T).
 """
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from ltinet.torch.exponentials import cache_signature
 from ltinet.torch.propagators import (
     OneStep,
     Propagator,
@@ -22,8 +27,10 @@ from ltinet.torch.propagators import (
     propagator_and_input_integrals,
     propagator_power,
     scalar_power_table,
+    scalar_powers,
 )
 from ltinet.torch.scan import StateScan, propagate
+from ltinet.torch.uniform import inverse_transform, padded_length, transform
 
 
 def scale_time(system: TensorSystem, scale: Tensor) -> TensorSystem:
@@ -68,6 +75,81 @@ def channel_step(system: TensorSystem, *, linear: bool) -> OneStep:
     return OneStep(system, 1.0, decay, first - second, second, Gamma, system.D + system.C @ second)
 
 
+# Convolution from rest
+
+
+def run_channels_from_rest(step: OneStep, u: Tensor, *, linear: bool) -> Tensor:
+    """Return outputs `(B, T, d)` for inputs `(B, T, d)`, from rest."""
+    G = torch.cat([step.Gamma, step.G1], -1) if linear else step.Gamma
+    tail = channel_responses(step, G, u.shape[1])
+    response = torch.cat([step.direct.flatten(1), tail[:, 0, :-1]], 1).to(u.dtype)
+    y: Tensor = _ChannelConvolution.apply(u.mT.contiguous(), response)
+    if linear:  # the state at rest is w = −G₁ u₀
+        y = torch.addcmul(y, u[:, 0].unsqueeze(-1), tail[:, 1].to(u.dtype), value=-1.0)
+    return y.mT.contiguous()
+
+
+def channel_responses(step: OneStep, G: Tensor, count: int) -> Tensor:
+    """Compute C Pᵏ G of each channel for all k below `count`: `(d, m, count)` for G `(d, n, m)`.
+
+    With k = i + s j and s ≈ √count these are products of the rows C Pⁱ with the columns (Pˢ)ʲ G.
+    """
+    inner = math.isqrt(max(count - 1, 0)) + 1
+    outer = -(-count // inner)
+    device = step.system.B.device
+    counts = torch.cat([torch.arange(inner, device=device), inner * torch.arange(outer, device=device)])
+    re, im, reals = scalar_powers(step.system, step.length, counts)  # of rows and columns in one call
+    rows = output_rows(step, inner, (re[:, :inner], im[:, :inner], reals[:, :inner])).squeeze(-2)
+    columns = input_columns(step, G, outer, stride=inner, scalars=(re[:, inner:], im[:, inner:], reals[:, inner:]))
+    products = columns.transpose(1, 2).flatten(1, 2) @ rows.mT  # (d, m outer, inner)
+    return products.view(len(products), G.shape[-1], outer * inner)[..., :count]
+
+
+class _ChannelConvolution(torch.autograd.Function):
+    """Convolution along the last axis of samples `(B, d, T)` with responses `(d, T)`, one for each channel.
+
+    The gradient with respect to each argument is the correlation of the other one with the gradient of y, summed over
+    the batch for the responses: one real FFT for each tensor. Only the arguments are saved.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    @cache_signature
+    def forward(u: Tensor, h: Tensor) -> Tensor:
+        length = padded_length(u)
+        y = inverse_transform(transform(u, length) * transform(h, length), length)
+        return y[..., : u.shape[-1]].clone(memory_format=torch.contiguous_format)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004 - PyTorch's
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        u, h = ctx.saved_tensors
+        steps, length = u.shape[-1], padded_length(u)
+        transformed = transform(grad, length)
+        grad_u = grad_h = None
+        if ctx.needs_input_grad[0]:
+            grad_u = inverse_transform(transformed * transform(h, length).conj(), length)[..., :steps]
+        if ctx.needs_input_grad[1]:
+            product = (transformed * transform(u, length).conj()).sum(0)
+            grad_h = inverse_transform(product, length)[..., :steps]
+        return grad_u, grad_h
+
+    @staticmethod
+    def jvp(ctx: Any, along_u: Tensor | None, along_h: Tensor | None) -> Tensor | None:
+        u, h = ctx.saved_tensors
+        pairs = ((along_u, h), (u, along_h))
+        terms = [_ChannelConvolution.apply(*pair) for pair in pairs if all(part is not None for part in pair)]
+        return sum(terms[1:], terms[0]) if terms else None
+
+
+# Blocks of time, and single steps
+
+
 class ChannelKernels(NamedTuple):
     """Matrices of a block of K samples, one for each of d channels."""
 
@@ -108,7 +190,7 @@ def _first_powers(powers: ScalarPowers, count: int) -> ScalarPowers:
     return re[..., :count, :], im[..., :count, :], reals[..., :count, :]
 
 
-def run_channels(kernels: ChannelKernels, u: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
+def run_channels_in_blocks(kernels: ChannelKernels, u: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return outputs `(B, T, d)` and the state after the last step `(d, B, n)`, for inputs `(B, T, d)` and a state w."""
     batch, steps, channels = u.shape
     width = kernels.toeplitz.shape[-1]

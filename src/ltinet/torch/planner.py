@@ -107,7 +107,7 @@ def estimate_gpu_cost(plan: Plan, sizes: ProblemSizes) -> float:
 
 Kernels: TypeAlias = TimeBlockKernels | ResponseKernels | ScanKernels
 """Arrays of an algorithm that depend on the network only."""
-_MAX_CONVOLUTION_GROWTH = 1.0  # logarithm of the growth of states: an FFT then loses less than a digit
+MAX_CONVOLUTION_GROWTH = 1.0  # logarithm of the growth of states: an FFT then loses less than a digit
 _BLOCK_WIDTHS = (16, 32, 64, 128, 256, 512)
 
 
@@ -116,7 +116,7 @@ def select_plan(sizes: ProblemSizes) -> Plan:
     """Return the plan with the smallest estimated time."""
     plans = [Plan("scan", 1), Plan("steps", 1)]
     plans += [Plan("time blocks", width) for width in _BLOCK_WIDTHS if width < 2 * sizes.steps]
-    if sizes.growth <= _MAX_CONVOLUTION_GROWTH:
+    if sizes.growth <= MAX_CONVOLUTION_GROWTH:
         # Blocks of time for the end state alone: about as many samples in a block as there are blocks.
         plans.append(Plan("convolution", max(16, min(512, math.isqrt(sizes.steps)))))
     estimate_cost = estimate_gpu_cost if sizes.on_gpu else estimate_cpu_cost
