@@ -247,7 +247,9 @@ class Stack(nn.Module):
         if name == "x0":
             for number, (part, values) in enumerate(zip(self.parts, states, strict=True)):
                 if values is not None and isinstance(part, StateSpaceLayer):
-                    raise InvalidSignalError(f"x0[{number}] is for a StateSpaceLayer, which begins at rest; give None there")
+                    raise InvalidSignalError(
+                        f"x0[{number}] is for a StateSpaceLayer, which begins at rest; give None there"
+                    )
         return states
 
 

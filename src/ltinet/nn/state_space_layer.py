@@ -38,7 +38,14 @@ from ltinet.torch.channels import (
     split_channels,
 )
 from ltinet.torch.packed_system import PackedSystem, pack_system
-from ltinet.torch.parameters import build_system, initial_tensors, relative_exp
+from ltinet.torch.parameters import (
+    build_system,
+    describe_parameters,
+    describe_poles,
+    initial_tensors,
+    poles_of,
+    relative_exp,
+)
 from ltinet.torch.planner import (
     MAX_CONVOLUTION_GROWTH,
     InitialState,
@@ -46,6 +53,7 @@ from ltinet.torch.planner import (
     run_from_initial_state,
     select_block_width,
     select_plan,
+    warn_of_single_precision,
 )
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
 from ltinet.torch.uniform import advance_one_step
@@ -151,6 +159,7 @@ class StateSpaceLayer(DoublePrecisionModule):
         self.register_buffer("log_dt_at_start", torch.log(time_steps))
         self.growth = float((tensors.parameters["held_rates"].max() if len(self.held_rates) else 0.0) * high)
         self._step_cache: tuple[Any, OneStep] | None = None
+        self._checks_precision = True
 
     @property
     def dt(self) -> Tensor:
@@ -160,14 +169,21 @@ class StateSpaceLayer(DoublePrecisionModule):
     @property
     def poles(self) -> NDArray[np.complex128]:
         """Poles in continuous time: `(d_model, n_states)`, with `mixing` `(n_states,)`."""
+        system = build_system({**self._parameters, **self._buffers})
+        values = poles_of(system if self.mixing else split_channels(system, self.d_model))
+        return np.asarray(values.cpu().numpy(), dtype=np.complex128)
+
+    def extra_repr(self) -> str:
+        """Return sizes, poles and the number of parameters for `print`."""
+        system = build_system({**self._parameters, **self._buffers})
+        n_systems = 1 if self.mixing else self.d_model
         with torch.no_grad():
-            system = build_system({**self._parameters, **self._buffers})
-            groups = 1 if self.mixing else self.d_model
-            pairs = torch.complex(system.pair_rates, system.frequencies).view(groups, -1)
-            blocks = [torch.linalg.eigvals(F).view(groups, -1) for F in system.blocks]
-            reals = system.real_rates.view(groups, -1).to(pairs.dtype)
-            values = torch.cat([pairs, pairs.conj(), reals, *blocks], -1).cpu().numpy()
-        return np.asarray(values[0] if self.mixing else values, dtype=np.complex128)
+            low, high = float(self.dt.min()), float(self.dt.max())
+        steps = f"{low:.3g}" if low == high else f"{low:.3g} … {high:.3g}"
+        return (
+            f"{self.d_model} channels, {'mixed by' if self.mixing else 'each with'} {describe_poles(system, n_systems)},\n"
+            f"{describe_parameters(self)}, init={self.init!r}, dt={steps}, hold={self.hold!r}"
+        )
 
     def system(self) -> TensorSystem:
         """Return the system of the current parameters in units of samples, differentiable in them.
@@ -213,8 +229,12 @@ class StateSpaceLayer(DoublePrecisionModule):
             w, step = self._state_rows(state, batch), self.one_step()
             if self.mixing:
                 sizes = ProblemSizes.of(samples, n_states=self.n_states, n_outputs=self.d_model, growth=self.growth)
+                plan = select_plan(sizes)
+                if plan.algorithm == "scan" and samples.dtype == torch.float32 and self._checks_precision:
+                    self._checks_precision = False
+                    warn_of_single_precision(step, samples)
                 y, end = run_from_initial_state(
-                    step, samples, InitialState(w=w), select_plan(sizes), growth=self.growth, with_end=return_state
+                    step, samples, InitialState(w=w), plan, growth=self.growth, with_end=return_state
                 )
             else:
                 y, end = self._run_channels(step, samples, w, with_end=return_state)

@@ -54,12 +54,13 @@ def fout_matrices(n: int) -> tuple[Array, Array]:
 
 def s4d_lin_poles(n: int) -> NDArray[np.complex128]:
     """Return −½ + iπk for k < n/2: one pole of each of the n/2 conjugate pairs."""
-    return -0.5 + 1j * np.pi * np.arange(n // 2)
+    return np.asarray(-0.5 + 1j * np.pi * np.arange(n // 2), dtype=np.complex128)
 
 
 def s4d_inv_poles(n: int) -> NDArray[np.complex128]:
     """Return −½ + i (n/π) (n/(2k+1) − 1) for k < n/2."""
-    return -0.5 + 1j * (n / np.pi) * (n / (2.0 * np.arange(n // 2) + 1.0) - 1.0)
+    frequencies = (n / np.pi) * (n / (2.0 * np.arange(n // 2) + 1.0) - 1.0)
+    return np.asarray(-0.5 + 1j * frequencies, dtype=np.complex128)
 
 
 def s4d_legs_poles(n: int) -> NDArray[np.complex128]:
@@ -70,4 +71,4 @@ def s4d_legs_poles(n: int) -> NDArray[np.complex128]:
     k = np.arange(n)
     lower = np.tril(0.5 * np.sqrt(np.multiply.outer(2.0 * k + 1.0, 2.0 * k + 1.0)), -1)
     omega = np.linalg.eigvalsh(-1j * (lower.T - lower))
-    return -0.5 + 1j * omega[n // 2 :]
+    return np.asarray(-0.5 + 1j * omega[n // 2 :], dtype=np.complex128)

@@ -50,10 +50,10 @@ def split_channels(system: TensorSystem, n_channels: int) -> TensorSystem:
 
     def split_states(rows: Tensor) -> Tensor:
         """Reshape `(1, d n)`, in which the states of a kind stand together, to `(d, 1, n)`."""
-        re, im, reals, blocks = system.layout.split(rows)
-        scalars = (part.unflatten(-1, (n_channels, -1)).movedim(-2, 0) for part in (re, im, reals))
+        *scalars, blocks = system.layout.split(rows)
+        re, im, reals = (part.unflatten(-1, (n_channels, -1)).movedim(-2, 0) for part in scalars)
         dense = tuple(part.unflatten(-2, (n_channels, -1)).movedim(-3, 0) for part in blocks)
-        return StateLayout.join(*scalars, dense)
+        return StateLayout.join(re, im, reals, dense)
 
     return TensorSystem(
         pair_rates=system.pair_rates.unflatten(0, (n_channels, -1)),

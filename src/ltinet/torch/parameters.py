@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ltinet._util.floating_point import EPS, Array
+from ltinet._util.text import format_count
 from ltinet.torch.packed_system import PackedSystem
 from ltinet.torch.propagators import TensorSystem
 
@@ -80,6 +81,34 @@ def build_system(tensors: Mapping[str, Tensor]) -> TensorSystem:
         C=tensors["C"],
         D=tensors["D"],
     )
+
+
+def poles_of(system: TensorSystem) -> Tensor:
+    """Return the poles as complex numbers, both of each pair, without derivatives."""
+    with torch.no_grad():
+        pairs = torch.complex(system.pair_rates, system.frequencies)
+        blocks = [torch.linalg.eigvals(F).flatten(-2) for F in system.blocks]
+        return torch.cat([pairs, pairs.conj(), system.real_rates.to(pairs.dtype), *blocks], -1)
+
+
+def describe_poles(system: TensorSystem, n_systems: int = 1) -> str:
+    """Return the kinds and the range of the poles in words, for several systems side by side those of each."""
+    layout, poles = system.layout, poles_of(system)
+    kinds = {"pair": layout.n_pairs, "real": layout.n_reals}
+    kinds |= {f"coupled {size}×{size} block": count for count, size in layout.groups}
+    parts = [format_count(count // n_systems, kind) for kind, count in kinds.items() if count]
+    states = format_count(layout.n_states // n_systems, "state")
+    if not parts:
+        return states
+    low, high, fastest = float(poles.real.min()), float(poles.real.max()), float(poles.imag.max())
+    return f"{states} ({', '.join(parts)}), poles with real parts {low:.3g} … {high:.3g}, frequencies up to {fastest:.3g} rad/s"
+
+
+def describe_parameters(module: torch.nn.Module) -> str:
+    """Return the numbers of parameters and of those that are trained."""
+    count = sum(values.numel() for values in module.parameters())
+    trained = sum(values.numel() for values in module.parameters() if values.requires_grad)
+    return f"{count:,} parameters, {'all' if trained == count else f'{trained:,}'} trained"
 
 
 def n_block_sizes(tensors: Mapping[str, Tensor]) -> int:
