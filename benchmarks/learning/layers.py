@@ -34,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning.layers", description=__doc__)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--tasks", action="store_true")
+    parser.add_argument("--only", choices=["digits", "copy"], help="one of the tasks")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=300)
@@ -45,7 +46,7 @@ def main() -> None:
     if given.speed or both:
         text += speed_table(given.rounds)
     if given.tasks or both:
-        text += task_table(given.seeds, given.steps)
+        text += task_table(given.seeds, given.steps, given.only)
     if given.write is not None:
         given.write.write_text("\n".join(text))
 
@@ -286,8 +287,8 @@ def accuracy_of(model: nn.Module, batch: Batch) -> float:
         return float((model(u)[mask].argmax(-1) == labels[mask]).float().mean())
 
 
-def task_table(seeds: int, steps: int) -> list[str]:
-    """Train all models on both tasks."""
+def task_table(seeds: int, steps: int, only: str | None) -> list[str]:
+    """Train all models on both tasks, or one of them."""
     rows = [f"## Four layers, {steps} steps of Adam, {seeds} seeds", ""]
     rows += ["Medians, the worst seed in parentheses. Steps are those until 95 % of the test samples are right.", ""]
     rows += [
@@ -295,7 +296,8 @@ def task_table(seeds: int, steps: int) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(rows), flush=True)
-    for task in (digits(), delayed_copy()):
+    tasks = {"digits": digits, "copy": delayed_copy}
+    for task in (make() for name, make in tasks.items() if only in (None, name)):
         for name, make in models(task).items():
             tuning = {lr: train(task, make, lr=lr, seed=TUNING_SEED, steps=steps).loss for lr in RATES}
             lr = min(tuning, key=lambda rate: tuning[rate])
