@@ -17,7 +17,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test test-all stress coverage hostile fuzz mutants test-kernels test-random test-oldest wheel-check lint format \
-        docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-gpu bench-nonlinear \
+        docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-layers bench-gpu bench-nonlinear \
         bench-fine-tuning bench-explore soak clean
 
 # The paper, reproduced: the last line is the path of a page to open.
@@ -130,6 +130,10 @@ export-agreement: $(VENV)/.test
 bench-learn: $(VENV)/.bench $(VENV)/.torch $(VENV)/.bench-learn
 	$(BENCH).learning $(BENCH_ARGS)
 	$(BENCH).learning.loops
+
+# State-space layers: time beside S4D's FFT layer, and four layers on two tasks beside LRU and GRU; make bench-layers BENCH_ARGS=--speed.
+bench-layers: $(VENV)/.bench $(VENV)/.torch
+	$(BENCH).learning.layers $(BENCH_ARGS)
 
 # Silverbox, cascaded tanks and the Wiener-Hammerstein circuit, by rules that were fixed before any test.
 bench-nonlinear: $(VENV)/.bench $(VENV)/.torch

@@ -98,17 +98,17 @@ def by_ported_scan(layer: DiagonalLayer, u: Tensor) -> Tensor:
     _, P, Gamma, G1, C = layer.matrices()
     drive = u.to(Gamma.dtype) @ Gamma.T
     drive = torch.cat([-(u[:, :1].to(G1.dtype) @ G1.T), drive[:, :-1]], 1)
-    states = _scanned(P.expand_as(drive), drive)[1]
+    states = ported_scan(P.expand_as(drive), drive)[1]
     return (states @ C.T).real + u @ (layer.D + (C @ G1).real).T
 
 
-def _scanned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+def ported_scan(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """All of (a_1, b_1) ∘ … ∘ (a_k, b_k) along the second axis."""
     count = a.shape[1]
     if count < 2:
         return a, b
     halves = a[:, 1::2] * a[:, : count - 1 : 2], a[:, 1::2] * b[:, : count - 1 : 2] + b[:, 1::2]
-    odd_a, odd_b = _scanned(*halves)
+    odd_a, odd_b = ported_scan(*halves)
     before = slice(None, (count - 1) // 2)
     even_a = torch.cat([a[:, :1], a[:, 2::2] * odd_a[:, before]], 1)
     even_b = torch.cat([b[:, :1], a[:, 2::2] * odd_b[:, before] + b[:, 2::2]], 1)

@@ -129,6 +129,9 @@ def named_system(name: str, **parameters: Any) -> StateSpace:
     "diffusion"                   Example 3.1: diffusion on a periodic grid      points=20, length=10, diffusivity=0.8
     "heat_plate"                  sparse, symmetric: heat equation on a plate    n=400
     "heat_rod"                    heat equation on a rod (SLICOT heat-cont)      n_states=200, diffusivity=0.01
+    "hippo_fout"                  Fourier coefficients in a sliding window       n_states=17, window=1
+    "hippo_legs"                  Legendre coefficients of a decaying history    n_states=16
+    "hippo_legt"                  Legendre coefficients in a sliding window      n_states=16, window=1
     "mass_spring_damper"          chain of masses between two walls              n_masses=10, mass=1, stiffness=4,
                                                                                  damping=0.1
     "penzl"                       three resonances over real poles (SLICOT FOM)  n_real=1000

@@ -11,6 +11,7 @@ from ltinet.nn.maps import MLP, Monotone, Polynomial, Spline  # noqa: E402
 from ltinet.nn.onnx_export import export_onnx  # noqa: E402
 from ltinet.nn.serialization import load, save  # noqa: E402
 from ltinet.nn.stack import Stack, hammerstein, wiener, wiener_hammerstein  # noqa: E402
+from ltinet.nn.state_space_layer import StateSpaceLayer  # noqa: E402
 from ltinet.nn.triangular import Triangular  # noqa: E402
 from ltinet.torch.delayed_network import DelayedNetwork  # noqa: E402
 from ltinet.torch.linear_network import LinearNetwork  # noqa: E402
@@ -25,6 +26,7 @@ __all__ = [
     "Polynomial",
     "Spline",
     "Stack",
+    "StateSpaceLayer",
     "Triangular",
     "export_onnx",
     "fit",

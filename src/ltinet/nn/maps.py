@@ -20,6 +20,24 @@ InitialMap = Literal["identity", "zero"]
 ChannelValues = float | Sequence[float]
 
 
+class StaticMap(DoublePrecisionModule):
+    """A map whose constructor arguments describe it."""
+
+    def description(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, as files store them.
+
+        Returns
+        -------
+        dict
+            Values by argument name.
+        """
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """Return the arguments of the constructor for `print`."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.description().items())
+
+
 def require_positive_integers(**counts: int | None) -> None:
     """Raise InvalidNetworkError unless each count is an integer of at least one, or None."""
     for name, count in counts.items():
@@ -28,7 +46,7 @@ def require_positive_integers(**counts: int | None) -> None:
 
 
 @final
-class Polynomial(DoublePrecisionModule):
+class Polynomial(StaticMap):
     """Polynomials without constant term, one for each channel: y = s (a₁ z + a₂ z² + …) with z = x/s.
 
     Parameters
@@ -98,7 +116,7 @@ class Polynomial(DoublePrecisionModule):
 
 
 @final
-class Spline(DoublePrecisionModule):
+class Spline(StaticMap):
     """Lines plus cubic splines with even knots, one for each channel; outside the knots the line alone.
 
     Parameters
@@ -185,7 +203,7 @@ def _cubic_b_spline(position: Tensor) -> Tensor:
 
 
 @final
-class MLP(DoublePrecisionModule):
+class MLP(StaticMap):
     """A linear map plus one tanh layer: y = L x + V (tanh(W x + b) − tanh(b)).
 
     W and b are drawn at random and V begins at zero: the map begins as its linear part, and all weights get gradients
@@ -259,7 +277,7 @@ class MLP(DoublePrecisionModule):
 
 
 @final
-class Monotone(DoublePrecisionModule):
+class Monotone(StaticMap):
     """Increasing maps, one for each channel, with slopes that are linear between even knots and constant beyond.
 
     Slopes at the knots are exponentials, so that the map increases whatever is learned: fed back with a negative

@@ -92,6 +92,10 @@ def export_onnx(
 def _export_parts(model: nn.Module, x0: Any, dtype: Precision) -> list[NetworkPart | MapPart]:
     """Return the networks and maps of a model in their order; nested stacks are flattened."""
     if isinstance(model, Stack):
+        if model.residual:
+            raise InvalidNetworkError(
+                "a Stack with residual=True cannot be exported to ONNX; export its parts one by one"
+            )
         states = [None] * len(model.parts) if x0 is None else x0
         if isinstance(states, Tensor | np.ndarray) or not hasattr(states, "__len__") or len(states) != len(model.parts):
             raise InvalidSignalError(

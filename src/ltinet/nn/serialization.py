@@ -57,7 +57,8 @@ def describe_module(model: nn.Module) -> dict[str, Any]:
     if isinstance(model, DelayedNetwork):
         return {"kind": "delayed", "network": describe_module(model.network)}
     if isinstance(model, Stack):
-        return {"kind": "stack", "parts": [describe_module(part) for part in model.parts]}
+        residual = {"residual": True} if model.residual else {}
+        return {"kind": "stack", "parts": [describe_module(part) for part in model.parts], **residual}
     if isinstance(model, Feedback):
         return {"kind": "feedback", "network": describe_module(model.network), "map": describe_module(model.map)}
     if isinstance(model, Triangular):
@@ -84,7 +85,8 @@ def build_module(description: Any, tensors: ArrayMapping, *, prefix: str = "") -
         return DelayedNetwork(_linear_network(dict(facts["network"]), tensors, f"{prefix}network."))
     if kind == "stack":
         parts = enumerate(facts["parts"])
-        return Stack(*(build_module(part, tensors, prefix=f"{prefix}parts.{number}.") for number, part in parts))
+        built = [build_module(part, tensors, prefix=f"{prefix}parts.{number}.") for number, part in parts]
+        return Stack(*built, residual=facts.get("residual", False))
     if kind in ("feedback", "triangular"):
         network = build_module(facts["network"], tensors, prefix=f"{prefix}network.")
         map = build_module(facts["map"], tensors, prefix=f"{prefix}map.")

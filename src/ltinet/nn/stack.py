@@ -1,11 +1,11 @@
 """Series connections of networks and static maps: Hammerstein, Wiener and Wiener–Hammerstein models and longer ones.
 
 Between two networks signals are samples again, held as the next network holds its inputs. Only parts with states take
-and return states.
+and return states. Modules of PyTorch are static maps if they treat every sample alike: those that act along time would
+give other outputs sample by sample than for a whole record.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, final
 
 import torch
@@ -14,17 +14,24 @@ from torch import Tensor, nn
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, InvalidSignalError, SimulationError
 from ltinet.nn.feedback import Feedback
+from ltinet.nn.state_space_layer import StateSpaceLayer
 from ltinet.nn.triangular import Triangular
 from ltinet.torch.delayed_network import DelayedNetwork
 from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.validation import all_finite, validate_input
 
-States = tuple[Tensor | None, ...]
+States = tuple[Any, ...]
+_ELEMENTWISE = (
+    *(nn.CELU, nn.ELU, nn.GELU, nn.Hardshrink, nn.Hardsigmoid, nn.Hardswish, nn.Hardtanh, nn.LeakyReLU, nn.LogSigmoid),
+    *(nn.Mish, nn.ReLU, nn.RReLU, nn.SELU, nn.SiLU, nn.Sigmoid, nn.Softplus, nn.Softshrink, nn.Softsign, nn.Tanh),
+    *(nn.Tanhshrink, nn.Threshold, nn.Identity, nn.Dropout, nn.AlphaDropout),
+)
+"""Modules of PyTorch that map each number by itself."""
 
 
 def has_states(part: nn.Module) -> bool:
     """Return True for networks and models with a network, False for static maps."""
-    return isinstance(part, LinearNetwork | DelayedNetwork | Feedback | Triangular)
+    return isinstance(part, LinearNetwork | DelayedNetwork | Feedback | Triangular | StateSpaceLayer | Stack)
 
 
 def underlying_network(part: nn.Module) -> LinearNetwork[Any] | None:
@@ -34,21 +41,73 @@ def underlying_network(part: nn.Module) -> LinearNetwork[Any] | None:
     return part if isinstance(part, LinearNetwork) else None
 
 
+def _flatten(parts: Iterable[nn.Module]) -> Iterator[nn.Module]:
+    """Yield the parts, those of a `torch.nn.Sequential` one by one."""
+    for part in parts:
+        if isinstance(part, nn.Sequential):
+            yield from _flatten(part)
+        else:
+            yield part
+
+
+def _count_channels(parts: Sequence[nn.Module]) -> tuple[int, int]:
+    """Return the numbers of inputs and outputs of a series connection; raise InvalidNetworkError if parts do not match."""
+    n_inputs, n_channels, halvings = None, None, 0
+    for number, part in enumerate(parts):
+        expected, produced = _part_channels(part, number, n_channels)
+        if n_channels is None and expected is not None:
+            n_inputs = expected * 2**halvings
+        elif n_channels is not None and expected not in (None, n_channels):
+            raise InvalidNetworkError(
+                f"part {number - 1} has {n_channels} outputs but part {number} takes {expected} inputs; they must be equal"
+            )
+        halvings += isinstance(part, nn.GLU)
+        n_channels = produced
+    if n_inputs is None or n_channels is None:
+        raise InvalidNetworkError(
+            "the number of channels is not known; give at least one part that has one, such as a network"
+        )
+    return n_inputs, n_channels
+
+
+def _part_channels(part: Any, number: int, n_channels: int | None) -> tuple[int | None, int | None]:
+    """Return the numbers of inputs and outputs of a part after one with `n_channels` outputs; None if any is accepted."""
+    if hasattr(part, "n_inputs") and hasattr(part, "n_outputs"):
+        return int(part.n_inputs), int(part.n_outputs)
+    if isinstance(part, nn.Linear):
+        return int(part.in_features), int(part.out_features)
+    if isinstance(part, nn.LayerNorm | nn.RMSNorm) and len(part.normalized_shape) == 1:
+        return int(part.normalized_shape[0]), int(part.normalized_shape[0])
+    if isinstance(part, nn.GLU) and part.dim == -1 and (n_channels is None or n_channels % 2 == 0):
+        return None, None if n_channels is None else n_channels // 2
+    if isinstance(part, _ELEMENTWISE):
+        return None, n_channels
+    raise InvalidNetworkError(
+        f"part {number} is a {type(part).__name__}, which is not known to treat every sample of "
+        f"{'its' if n_channels is None else n_channels} channels alike; give parts of ltinet.nn, torch.nn.Linear, LayerNorm, "
+        "RMSNorm, GLU(-1), Dropout or an activation, or a module with n_inputs and n_outputs"
+    )
+
+
 @final
 class Stack(nn.Module):
-    """Series connection of networks (`net.to_torch(dt)`), `Triangular`, `Feedback` and static maps.
+    """Series connection of networks (`net.to_torch(dt)`), layers, `Triangular`, `Feedback`, stacks and static maps.
 
-    States are tuples with one entry for each part, None for maps.
+    Static maps are those of this package, modules of PyTorch that treat every sample alike (`Linear`, `LayerNorm`,
+    `RMSNorm`, `GLU`, `Dropout` and activations), and modules with attributes `n_inputs` and `n_outputs`. The parts of a
+    `torch.nn.Sequential` become parts of the stack. States are tuples with one entry for each part, None for maps.
 
     Parameters
     ----------
     *parts : nn.Module
         Parts, the one that takes the input first.
+    residual : bool
+        Add the input to the output.
 
     Raises
     ------
     InvalidNetworkError
-        There are no parts, or the outputs of one do not match the inputs of the next.
+        There are no parts, the outputs of one do not match the inputs of the next, or a part is not a static map.
 
     Examples
     --------
@@ -59,27 +118,16 @@ class Stack(nn.Module):
     torch.Size([20, 1])
     """
 
-    def __init__(self, *parts: nn.Module) -> None:
+    def __init__(self, *parts: nn.Module, residual: bool = False) -> None:
         super().__init__()
         if not parts:
             raise InvalidNetworkError("Stack requires at least one part; give networks and maps, the first one first.")
-        for number, (part, following) in enumerate(pairwise(parts)):
-            if part.n_outputs != following.n_inputs:
-                raise InvalidNetworkError(
-                    f"part {number} has {part.n_outputs} outputs but part {number + 1} takes {following.n_inputs} "
-                    "inputs; they must be equal"
-                )
-        self.parts = nn.ModuleList(parts)
-
-    @property
-    def n_inputs(self) -> int:
-        """Number of inputs of the first part."""
-        return int(self.parts[0].n_inputs)
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs of the last part."""
-        return int(self.parts[-1].n_outputs)
+        self.parts, self.residual = nn.ModuleList(_flatten(parts)), residual
+        self.n_inputs, self.n_outputs = _count_channels(list(self.parts))
+        if residual and self.n_inputs != self.n_outputs:
+            raise InvalidNetworkError(
+                f"the stack has {self.n_inputs} inputs and {self.n_outputs} outputs; with residual=True they must be equal"
+            )
 
     def forward(
         self,
@@ -119,12 +167,14 @@ class Stack(nn.Module):
         signal, end_states = self._validated(u, "(…, T, {})"), []
         for number, (part, part_state, part_x0) in enumerate(zip(self.parts, states, initial_states, strict=True)):
             if has_states(part):
-                result = part(signal, state=part_state, x0=part_x0, return_state=return_state)
+                options = {} if part_x0 is None else {"x0": part_x0}
+                result = part(signal, state=part_state, return_state=return_state, **options)
                 signal, end = result if return_state else (result, None)
             else:
                 signal, end = part(signal), None
             self._require_finite(signal, number)
             end_states.append(end)
+        signal = u + signal if self.residual else signal
         return (signal, tuple(end_states)) if return_state else signal
 
     def step(self, u: Tensor, state: States | None = None) -> tuple[Tensor, States]:
@@ -149,7 +199,7 @@ class Stack(nn.Module):
             signal, end = part.step(signal, part_state) if has_states(part) else (part(signal), None)
             self._require_finite(signal, number)
             end_states.append(end)
-        return signal, tuple(end_states)
+        return u + signal if self.residual else signal, tuple(end_states)
 
     def to_networks(self) -> dict[str, "DynamicNetwork | nn.Module"]:
         """Convert the parts with states back to networks.
@@ -157,10 +207,15 @@ class Stack(nn.Module):
         Returns
         -------
         dict
-            `DynamicNetwork` or map by name: part0, part1, ….
+            `DynamicNetwork`, or the part itself if it has none, by name: part0, part1, ….
         """
         parts = enumerate(self.parts)
-        return {f"part{number}": part.to_network() if has_states(part) else part for number, part in parts}
+        return {f"part{number}": part.to_network() if underlying_network(part) else part for number, part in parts}
+
+    def extra_repr(self) -> str:
+        """Return the numbers of channels for `print`."""
+        sizes = f"{self.n_inputs} → {self.n_outputs} channels"
+        return f"{sizes}, residual" if self.residual else sizes
 
     def _validated(self, u: Tensor, axes: str) -> Tensor:
         """Validate the input where the first part is a map, which does not; networks validate it themselves."""
@@ -182,13 +237,19 @@ class Stack(nn.Module):
                 f"number of {signal.dtype}; give smaller inputs, or a map that grows less"
             )
 
-    def _per_part(self, states: Sequence[Tensor | None] | None, name: str) -> Sequence[Tensor | None]:
+    def _per_part(self, states: Sequence[Any] | None, name: str) -> Sequence[Any]:
         if states is None:
             return [None] * len(self.parts)
         if isinstance(states, Tensor) or len(states) != len(self.parts):
             raise InvalidSignalError(
                 f"{name} must be a tuple of {len(self.parts)}; give one entry for each part, None for maps and for rest"
             )
+        if name == "x0":
+            for number, (part, values) in enumerate(zip(self.parts, states, strict=True)):
+                if values is not None and isinstance(part, StateSpaceLayer):
+                    raise InvalidSignalError(
+                        f"x0[{number}] is for a StateSpaceLayer, which begins at rest; give None there"
+                    )
         return states
 
 

@@ -1,9 +1,10 @@
 """Named systems defined by formula: `named_system("penzl", n_real=500)`.
 
 The systems are those of the paper's four examples (appendix B, with its errata applied and random choices seeded),
-benchmarks of the literature on model reduction (heat rod, mass-spring-damper chain, Penzl's example) and sparse heat
-and convection-diffusion equations on a square plate. Each function documents its equation, inputs and outputs;
-`NAMED_SYSTEMS` lists them. Size parameters are validated before anything is built.
+benchmarks of the literature on model reduction (heat rod, mass-spring-damper chain, Penzl's example), HiPPO systems,
+which remember the history of their input, and sparse heat and convection-diffusion equations on a square plate. Each
+function documents its equation, inputs and outputs; `NAMED_SYSTEMS` lists them. Size parameters are validated before
+anything is built.
 """
 
 import inspect
@@ -20,6 +21,7 @@ from scipy.linalg import block_diag
 
 from ltinet._util.floating_point import Array
 from ltinet.errors import InvalidSystemError
+from ltinet.systems.hippo import fout_matrices, legs_matrices, legt_matrices
 from ltinet.systems.matrices import Matrix, SparseMatrix
 from ltinet.systems.system_matrices import SystemMatrices
 
@@ -113,6 +115,39 @@ def penzl(n_real: int = 1000) -> SystemMatrices:
     A = block_diag(*resonances, np.diag(-np.arange(1.0, n_real + 1.0)))
     B = np.concatenate([np.full(6, 10.0), np.ones(n_real)])
     return SystemMatrices(A, B, B)
+
+
+# Histories in orthogonal bases; `hippo.py` has the derivations.
+
+
+def hippo_legs(n_states: int = 16) -> SystemMatrices:
+    """Build HiPPO-LegS: Legendre coefficients of the input's history under an exponentially decaying weight.
+
+    A_nk = −√((2n+1)(2k+1)) for n > k, −(n+1) for n = k and 0 for n < k; B_n = √(2n+1); C = I (Gu et al. 2020, 2022).
+    """
+    n = validate_count(n_states, "n_states")
+    return SystemMatrices(*legs_matrices(n), np.eye(n))
+
+
+def hippo_legt(n_states: int = 16, *, window: float = 1.0) -> SystemMatrices:
+    """Build HiPPO-LegT: Legendre coefficients of the input in a sliding window.
+
+    A_nk = −√((2n+1)(2k+1))/window · (1 for n ≥ k, (−1)ⁿ⁻ᵏ for n < k); B_n = √(2n+1)/window; C = I (Gu et al. 2020).
+    """
+    n, length = validate_count(n_states, "n_states"), validate_positive(window, "window")
+    A, B = legt_matrices(n)
+    return SystemMatrices(A / length, B / length, np.eye(n))
+
+
+def hippo_fout(n_states: int = 17, *, window: float = 1.0) -> SystemMatrices:
+    """Build HiPPO-FouT: Fourier coefficients of the input in a sliding window.
+
+    State 0 is the mean, states 2m − 1 and 2m are the coefficients of √2 cos and √2 sin of frequency m/window.
+    A = (R − 2 p pᵀ)/window and B = 2 p/window with p = (1, √2, 0, √2, 0, …) and rotations R by 2πm; C = I (Gu et al. 2022).
+    """
+    n, length = validate_count(n_states, "n_states"), validate_positive(window, "window")
+    A, B = fout_matrices(n)
+    return SystemMatrices(A / length, B / length, np.eye(n))
 
 
 def _second_difference(n: int) -> Matrix:
@@ -313,6 +348,9 @@ NAMED_SYSTEMS: Mapping[str, Callable[..., SystemMatrices]] = MappingProxyType(
             diffusion,
             heat_plate,
             heat_rod,
+            hippo_fout,
+            hippo_legs,
+            hippo_legt,
             mass_spring_damper,
             penzl,
             triangular,

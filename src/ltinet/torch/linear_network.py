@@ -32,7 +32,7 @@ from ltinet.systems.system_matrices import SystemMatrices
 from ltinet.torch.cuda_graphs import CudaGraphCache, can_capture, graph_key
 from ltinet.torch.nonuniform import run_nonuniform
 from ltinet.torch.packed_system import PARAMETERS_BY_PART, TrainableParts, validate_parts
-from ltinet.torch.parameters import NetworkTensors, build_system, n_block_sizes
+from ltinet.torch.parameters import NetworkTensors, build_system, describe_parameters, describe_poles, n_block_sizes
 from ltinet.torch.planner import (
     InitialState,
     Kernels,
@@ -44,6 +44,7 @@ from ltinet.torch.planner import (
     run_from_initial_state,
     run_kernels,
     select_plan,
+    warn_of_single_precision,
 )
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
 from ltinet.torch.uniform import advance_one_step
@@ -177,6 +178,7 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
         self.growth = float(tensors.parameters["held_rates"].detach().max()) if len(self.held_rates) else 0.0
         self._step_cache: tuple[Any, OneStep] | None = None
         self.cuda_graphs = CudaGraphCache()
+        self._checks_precision = True
 
     @property
     def n_inputs(self) -> int:
@@ -264,6 +266,9 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
             sizes = ProblemSizes.of(samples, n_states=self.n_states, n_outputs=self.n_outputs, growth=growth)
             plan = plan or select_plan(sizes)
             initial = self.initial_state(batch, state, x0)
+            if plan.algorithm == "scan" and samples.dtype == torch.float32 and self._checks_precision:
+                self._checks_precision = False
+                warn_of_single_precision(self.one_step(), samples)
             kernels = self._captured_kernels(samples, initial, plan, with_end=return_state)
             if kernels is not None:
                 y, end = run_kernels(kernels, samples, initial.w)
@@ -318,6 +323,11 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
         result = rebuild_network(self.system(), to_user=self.to_user, from_user=self.from_user, names=self.names)
         system = StateSpace.of(result.system, settings=self.signal_settings)
         return self._rebuild(result.network, result.form, system, result.blocks)
+
+    def extra_repr(self) -> str:
+        """Return sizes, poles and the number of parameters for `print`."""
+        sizes = f"{self.n_inputs} → {self.n_outputs} channels, {describe_poles(self.system())}"
+        return f"{sizes},\n{describe_parameters(self)}, dt={self.dt:g}, hold={self.hold!r}"
 
     def system(self) -> TensorSystem:
         """Return the continuous-time system of the current parameters.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ltinet._util.floating_point import EPS, Array
+from ltinet._util.text import format_count
 from ltinet.torch.packed_system import PackedSystem
 from ltinet.torch.propagators import TensorSystem
 
@@ -63,9 +64,9 @@ def initial_tensors(packed: PackedSystem) -> NetworkTensors:
 
 def build_system(tensors: Mapping[str, Tensor]) -> TensorSystem:
     """Build the system of the parameters; differentiable in all of them."""
-    decays = tensors["decay_at_start"] * _relative_exp(tensors["log_decay"], tensors["log_decay_at_start"])
-    above = tensors["above_at_start"] * _relative_exp(tensors["log_above"], tensors["log_above_at_start"])
-    below = tensors["below_at_start"] * _relative_exp(tensors["log_below"], tensors["log_below_at_start"])
+    decays = tensors["decay_at_start"] * relative_exp(tensors["log_decay"], tensors["log_decay_at_start"])
+    above = tensors["above_at_start"] * relative_exp(tensors["log_above"], tensors["log_above_at_start"])
+    below = tensors["below_at_start"] * relative_exp(tensors["log_below"], tensors["log_below_at_start"])
     rates = torch.cat([-decays, tensors["held_rates"]]).index_select(0, tensors["place_of_rates"])
     n_pairs = tensors["frequency"].shape[-1]
     indices = [tensors[f"{_BLOCK_INDEX_PREFIX}{number}"] for number in range(n_block_sizes(tensors))]
@@ -82,12 +83,41 @@ def build_system(tensors: Mapping[str, Tensor]) -> TensorSystem:
     )
 
 
+def poles_of(system: TensorSystem) -> Tensor:
+    """Return the poles as complex numbers, both of each pair, without derivatives."""
+    with torch.no_grad():
+        pairs = torch.complex(system.pair_rates, system.frequencies)
+        blocks = [torch.linalg.eigvals(F).flatten(-2) for F in system.blocks]
+        return torch.cat([pairs, pairs.conj(), system.real_rates.to(pairs.dtype), *blocks], -1)
+
+
+def describe_poles(system: TensorSystem, n_systems: int = 1) -> str:
+    """Return the kinds and the range of the poles in words, for several systems side by side those of each."""
+    layout, poles = system.layout, poles_of(system)
+    kinds = {"pair": layout.n_pairs, "real": layout.n_reals}
+    kinds |= {f"coupled {size}×{size} block": count for count, size in layout.groups}
+    parts = [format_count(count // n_systems, kind) for kind, count in kinds.items() if count]
+    states = format_count(layout.n_states // n_systems, "state")
+    if not parts:
+        return states
+    low, high, fastest = float(poles.real.min()), float(poles.real.max()), float(poles.imag.max())
+    return f"{states} ({', '.join(parts)}), poles with real parts {low:.3g} … {high:.3g}, frequencies up to {fastest:.3g} rad/s"
+
+
+def describe_parameters(module: torch.nn.Module) -> str:
+    """Return the numbers of parameters and of those that are trained."""
+    count = sum(values.numel() for values in module.parameters())
+    trained = sum(values.numel() for values in module.parameters() if values.requires_grad)
+    return f"{count:,} parameters, {'all' if trained == count else f'{trained:,}'} trained"
+
+
 def n_block_sizes(tensors: Mapping[str, Tensor]) -> int:
     """Return the number of different sizes of coupled blocks."""
     return sum(name.startswith(_BLOCK_INDEX_PREFIX) for name in tensors)
 
 
-def _relative_exp(log: Tensor, log_at_start: Tensor) -> Tensor:
+def relative_exp(log: Tensor, log_at_start: Tensor) -> Tensor:
+    """Return e^{p − p₀}, with the change of p limited to ±LOG_RANGE."""
     return torch.exp((log - log_at_start).clamp(-LOG_RANGE, LOG_RANGE))
 
 

@@ -4,11 +4,16 @@ The cost of a forward and backward pass of each algorithm is estimated from the 
 are empirical: they were fitted to measurements on one CPU core (within a third of the measured times) and on one NVIDIA
 H200, where calls of kernels, bytes moved and multiplications are counted. The fastest plan is cached by sizes.
 
+A scan in single precision rounds all states. Where outputs are small differences of states this costs up to cond(T)
+units of rounding, which the first run of a module measures on its own samples; the other algorithms form the responses
+in float64.
+
 A run begins at rest, in a given state z, or in the state w = z − G₁ u in which another run ended. Where a state grows
 much in one step, the first sample is computed apart, because w = z − G₁ u would lose the digits of z.
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
@@ -107,7 +112,7 @@ def estimate_gpu_cost(plan: Plan, sizes: ProblemSizes) -> float:
 
 Kernels: TypeAlias = TimeBlockKernels | ResponseKernels | ScanKernels
 """Arrays of an algorithm that depend on the network only."""
-_MAX_CONVOLUTION_GROWTH = 1.0  # logarithm of the growth of states: an FFT then loses less than a digit
+MAX_CONVOLUTION_GROWTH = 1.0  # logarithm of the growth of states: an FFT then loses less than a digit
 # Candidates of which the estimated time selects one.
 _BLOCK_WIDTHS = (16, 32, 64, 128, 256, 512)
 
@@ -117,11 +122,19 @@ def select_plan(sizes: ProblemSizes) -> Plan:
     """Return the plan with the smallest estimated time."""
     plans = [Plan("scan", 1), Plan("steps", 1)]
     plans += [Plan("time blocks", width) for width in _BLOCK_WIDTHS if width < 2 * sizes.steps]
-    if sizes.growth <= _MAX_CONVOLUTION_GROWTH:
+    if sizes.growth <= MAX_CONVOLUTION_GROWTH:
         # Blocks of time for the end state alone: about as many samples in a block as there are blocks.
         plans.append(Plan("convolution", max(16, min(512, math.isqrt(sizes.steps)))))
     estimate_cost = estimate_gpu_cost if sizes.on_gpu else estimate_cpu_cost
     return min(plans, key=lambda plan: estimate_cost(plan, sizes))
+
+
+@lru_cache(maxsize=256)
+def select_block_width(sizes: ProblemSizes) -> int:
+    """Return the number of samples in blocks of time with the smallest estimated time."""
+    estimate_cost = estimate_gpu_cost if sizes.on_gpu else estimate_cpu_cost
+    widths = [width for width in _BLOCK_WIDTHS if width < 2 * sizes.steps]
+    return min(widths, key=lambda width: estimate_cost(Plan("time blocks", width), sizes), default=1)
 
 
 def run_plan(
@@ -162,6 +175,28 @@ def run_kernels(kernels: Kernels, u: Tensor, start: Tensor | None) -> tuple[Tens
 def _state_at_rest(weights: Tensor, u: Tensor) -> Tensor:
     """Return the state w = z − G₁ u before the first sample, for z = 0."""
     return u[:, 0].to(weights.dtype) @ weights
+
+
+_MAX_SINGLE_PRECISION_ERROR = 1e-4  # of the largest output, above which a module warns
+_CHECKED_SAMPLES = 1024
+
+
+def warn_of_single_precision(step: OneStep, u: Tensor) -> None:
+    """Warn if a scan of the first record in single precision differs much from one in double precision."""
+    with torch.no_grad():
+        record = u[:1, :_CHECKED_SAMPLES]
+        truth, y = (
+            run_plan(step, samples, None, Plan("scan", 1), with_end=False)[0] for samples in (record.double(), record)
+        )
+        error = float((y - truth).abs().max() / truth.abs().max().clamp(min=torch.finfo(truth.dtype).tiny))
+    if error > _MAX_SINGLE_PRECISION_ERROR:
+        warnings.warn(
+            f"single precision costs {error:.0e} of the largest output, because the states of the network are much larger "
+            "than its outputs; run it in double precision, model(u.double()), or construct the network with another "
+            "max_condition",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 # Start of a run

@@ -217,7 +217,7 @@ def one_step(system: TensorSystem, length: float, *, linear: bool) -> OneStep:
 
 
 def propagator_and_input_integrals(system: TensorSystem, length: float) -> tuple[Propagator, Tensor, Tensor]:
-    """Compute P, h φ₁(Ah) B and h φ₂(Ah) B, the latter two `(n, m)`."""
+    """Compute P, h φ₁(Ah) B and h φ₂(Ah) B, the latter two `(…, n, m)`; leading axes are those of several systems."""
     one = torch.ones(1, device=system.B.device)
     re, im, reals = (powers.squeeze(-2) for powers in scalar_powers(system, length, one))
     blocks = [propagate_block(F, G, length) for F, G in zip(system.blocks, system.block_inputs, strict=True)]
@@ -227,8 +227,8 @@ def propagator_and_input_integrals(system: TensorSystem, length: float) -> tuple
     integrals = []
     phi = pair_phi(system.scalar_rates * length, system.scalar_frequencies * length)
     for factor, of_blocks in zip(phi, ([step.first for step in blocks], [step.second for step in blocks]), strict=True):
-        f_re, f_im = length * factor.re[..., :n_pairs], length * factor.im[..., :n_pairs]
-        f_real = length * factor.re[..., n_pairs:]
+        f_re, f_im = (length * part[..., None, :n_pairs] for part in (factor.re, factor.im))
+        f_real = length * factor.re[..., None, n_pairs:]
         dense = tuple(integral.movedim(-1, -3) for integral in of_blocks)
         joined = StateLayout.join(f_re * b_re - f_im * b_im, f_im * b_re + f_re * b_im, f_real * b_real, dense)
         integrals.append(joined.mT)
@@ -254,9 +254,9 @@ ScalarPowers: TypeAlias = tuple[Tensor, Tensor, Tensor]
 
 
 def output_rows(step: OneStep, count: int, scalars: ScalarPowers | None = None) -> Tensor:
-    """Compute C Pᵏ for all k below `count`: `(count, p, n)`."""
+    """Compute C Pᵏ for all k below `count`: `(…, count, p, n)`; leading axes are those of several systems."""
     re, im, reals = (powers.unsqueeze(-2) for powers in scalars or scalar_power_table(step, count))
-    c_re, c_im, c_reals, blocks = step.system.layout.split(step.system.C)
+    c_re, c_im, c_reals, blocks = step.system.layout.split(step.system.C.unsqueeze(-3))
     dense = _block_rows(blocks, step.system.blocks, step.length, count)
     return StateLayout.join(c_re * re + c_im * im, c_im * re - c_re * im, c_reals * reals, dense)
 
@@ -264,9 +264,9 @@ def output_rows(step: OneStep, count: int, scalars: ScalarPowers | None = None) 
 def input_columns(
     step: OneStep, G: Tensor, count: int, *, stride: int = 1, scalars: ScalarPowers | None = None
 ) -> Tensor:
-    """Compute (Pˢ)ᵏ G for a stride s, all k below `count` and G `(n, m)`, transposed: `(count, m, n)`."""
+    """Compute (Pˢ)ᵏ G for a stride s, all k below `count` and G `(…, n, m)`, transposed: `(…, count, m, n)`."""
     re, im, reals = (powers.unsqueeze(-2) for powers in scalars or scalar_power_table(step, count, stride=stride))
-    g_re, g_im, g_reals, blocks = step.system.layout.split(G.mT)
+    g_re, g_im, g_reals, blocks = step.system.layout.split(G.mT.unsqueeze(-3))
     dense = _block_rows(blocks, tuple(F.mT for F in step.system.blocks), stride * step.length, count)
     return StateLayout.join(g_re * re - g_im * im, g_im * re + g_re * im, g_reals * reals, dense)
 
@@ -294,7 +294,7 @@ def propagator_power(step: OneStep, count: int, scalars: ScalarPowers | None = N
     if scalars is None:
         counts = torch.full((1,), float(count), device=step.system.B.device)
         scalars = scalar_powers(step.system, step.length, counts)
-    re, im, reals = (powers[-1] for powers in scalars)
+    re, im, reals = (powers.select(-2, -1) for powers in scalars)
     return Propagator(re, im, reals, tuple(matrix_exponential(F * (count * step.length)) for F in step.system.blocks))
 
 
@@ -305,15 +305,15 @@ def scalar_power_table(step: OneStep, count: int, *, stride: int = 1) -> ScalarP
 
 
 def _block_rows(rows: tuple[Tensor, ...], blocks: tuple[Tensor, ...], length: float, count: int) -> tuple[Tensor, ...]:
-    """Multiply rows `(p, blocks, k)` by e^{jFh} for all j below `count`: `(count, p, blocks, k)` for each size."""
+    """Multiply rows `(…, 1, p, blocks, k)` by e^{jFh} for all j below `count`: `(…, count, p, blocks, k)` for each size."""
     return tuple(
-        _rows_by_doubling(block_rows.movedim(-2, -3), F, length, count).movedim(-3, -2)
+        _rows_by_doubling(block_rows.squeeze(-4).movedim(-2, -3), F, length, count).movedim(-3, -2).movedim(0, -4)
         for block_rows, F in zip(rows, blocks, strict=True)
     )
 
 
 def _rows_by_doubling(rows: Tensor, F: Tensor, length: float, count: int) -> Tensor:
-    """Multiply rows `(blocks, p, k)` by e^{jFh} for all j below `count`: `(count, blocks, p, k)`.
+    """Multiply rows `(…, blocks, p, k)` by e^{jFh} for all j below `count`: `(count, …, blocks, p, k)`.
 
     The first j rows give the next j by one product with e^{jFh}. This is computed as an exponential and not as a power
     of e^{Fh}, which would multiply the rounding error of e^{Fh} by j.
@@ -323,6 +323,6 @@ def _rows_by_doubling(rows: Tensor, F: Tensor, length: float, count: int) -> Ten
     if not levels:
         return table
     lengths = length * 2.0 ** torch.arange(levels, dtype=F.dtype, device=F.device)
-    for power in matrix_exponential(F * lengths[:, None, None, None]):
+    for power in matrix_exponential(F * lengths.view(-1, *(1 for _ in F.shape))):
         table = torch.cat([table, (table @ power)[: count - table.shape[0]]])
     return table

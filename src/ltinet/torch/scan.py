@@ -102,7 +102,7 @@ class StateScan(torch.autograd.Function):
         pairs = zip((re, im, reals, *blocks), (t_re, t_im, t_reals, *t_blocks), strict=True)
         t_re, t_im, t_reals, *t_blocks = (torch.zeros_like(P) if tangent is None else tangent for P, tangent in pairs)
         tangent_decay = Propagator(t_re, t_im, t_reals, tuple(t_blocks))
-        drive = _multiply(_insert_axes(tangent_decay, states.dim()), states.to(re.dtype))
+        drive = propagate(tangent_decay, states.to(re.dtype))
         drive = drive.to(states.dtype) if t_drive is None else drive.to(states.dtype) + t_drive
         start = torch.zeros_like(states[:, :, 0], dtype=re.dtype) if t_start is None else t_start
         result: tuple[Tensor, Tensor] = StateScan.apply(ctx.reverse, re, im, reals, start, drive, *blocks)
@@ -179,7 +179,7 @@ def _scan_by_doubling(decay: Propagator, drive: Tensor, start: Tensor, states: T
     while shift <= steps:
         early, late = slice(0, -shift), slice(shift, None)
         source, target = (late, early) if reverse else (early, late)
-        product = _multiply(_insert_axes(power, 4), total[:, :, source])  # before the sum: the slices overlap
+        product = propagate(power, total[:, :, source])  # before the sum: the slices overlap
         total[:, :, target] += product
         shift *= 2
         power = power.compose(power) if shift <= steps else power
@@ -217,8 +217,9 @@ def _advance(decay: Propagator, states: Tensor, drive: Tensor) -> Tensor:
     return after
 
 
-def _multiply(decay: Propagator, states: Tensor) -> Tensor:
+def propagate(decay: Propagator, states: Tensor) -> Tensor:
     """Return P x for P `(G, …)` and x `(G, …, n)`, differentiable."""
+    decay = _insert_axes(decay, states.dim())
     re, im, reals, blocks = decay.layout.split(states)
     return StateLayout.join(
         decay.re * re - decay.im * im,

@@ -83,8 +83,8 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     @cache_signature
     def forward(u: Tensor, h: Tensor) -> Tensor:
-        steps, length = u.shape[-1], _padded_length(u)
-        y = _inverse_transform(_multiply_spectra(_transform(h, length), _transform(u, length)), length)
+        steps, length = u.shape[-1], padded_length(u)
+        y = inverse_transform(_multiply_spectra(transform(h, length), transform(u, length)), length)
         return y[..., :steps].clone(memory_format=torch.contiguous_format)
 
     @staticmethod
@@ -95,15 +95,15 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         u, h = ctx.saved_tensors
-        steps, length = u.shape[-1], _padded_length(u)
-        transformed = _transform(grad, length)
+        steps, length = u.shape[-1], padded_length(u)
+        transformed = transform(grad, length)
         grad_u = grad_h = None
         if ctx.needs_input_grad[0]:
-            product = _multiply_spectra(_transform(h, length).conj().transpose(0, 1), transformed)
-            grad_u = _inverse_transform(product, length)[..., :steps]
+            product = _multiply_spectra(transform(h, length).conj().transpose(0, 1), transformed)
+            grad_u = inverse_transform(product, length)[..., :steps]
         if ctx.needs_input_grad[1]:
-            product = _sum_outer_products(transformed, _transform(u, length).conj())
-            grad_h = _inverse_transform(product, length)[..., :steps]
+            product = _sum_outer_products(transformed, transform(u, length).conj())
+            grad_h = inverse_transform(product, length)[..., :steps]
         return grad_u, grad_h
 
     @staticmethod
@@ -134,7 +134,7 @@ def _sum_outer_products(one: Tensor, other: Tensor) -> Tensor:
     return torch.einsum("bpf,bmf->pmf", one, other)
 
 
-def _transform(signals: Tensor, length: int) -> Tensor:
+def transform(signals: Tensor, length: int) -> Tensor:
     """Return the real FFT; empty tensors, which not every FFT library accepts, give empty ones."""
     if not signals.numel():
         shape = (*signals.shape[:-1], length // 2 + 1)
@@ -142,7 +142,7 @@ def _transform(signals: Tensor, length: int) -> Tensor:
     return torch.fft.rfft(signals, n=length)
 
 
-def _inverse_transform(transformed: Tensor, length: int) -> Tensor:
+def inverse_transform(transformed: Tensor, length: int) -> Tensor:
     """Return the inverse real FFT."""
     if not transformed.numel():
         shape = (*transformed.shape[:-1], length)
@@ -150,7 +150,7 @@ def _inverse_transform(transformed: Tensor, length: int) -> Tensor:
     return torch.fft.irfft(transformed, n=length)
 
 
-def _padded_length(signals: Tensor) -> int:
+def padded_length(signals: Tensor) -> int:
     """Return the smallest even 2ᵃ 3ᵇ 5ᶜ at which the circular convolution of T samples equals the linear one."""
     return 2 * next_fast_len(signals.shape[-1], real=True)  # at least 2 T − 1
 

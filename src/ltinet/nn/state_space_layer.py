@@ -1,0 +1,475 @@
+"""State-space layer: many small systems side by side, or one with many inputs and outputs, from a published start.
+
+x' = A x + B u, y = C x + D u with one time step for each channel, trained in continuous time and exact between samples
+(Gu et al. 2022, S4D; Smith et al. 2023, S5; Orvieto et al. 2023, LRU). `ltinet.systems.hippo` has the starts.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ltinet._util.floating_point import Array
+from ltinet.construction import construct
+from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import InvalidNetworkError, InvalidSignalError
+from ltinet.nn.maps import require_positive_integers
+from ltinet.signals.sampled import Hold, validate_hold
+from ltinet.systems.hippo import (
+    fout_matrices,
+    legs_matrices,
+    legt_matrices,
+    s4d_inv_poles,
+    s4d_legs_poles,
+    s4d_lin_poles,
+)
+from ltinet.systems.system_matrices import require_continuous_time
+from ltinet.torch.channels import (
+    advance_channels,
+    channel_kernels,
+    channel_step,
+    run_channels_from_rest,
+    run_channels_in_blocks,
+    scale_time,
+    split_channels,
+)
+from ltinet.torch.packed_system import PackedSystem, pack_system
+from ltinet.torch.parameters import (
+    build_system,
+    describe_parameters,
+    describe_poles,
+    initial_tensors,
+    poles_of,
+    relative_exp,
+)
+from ltinet.torch.planner import (
+    MAX_CONVOLUTION_GROWTH,
+    InitialState,
+    ProblemSizes,
+    run_from_initial_state,
+    select_block_width,
+    select_plan,
+    warn_of_single_precision,
+)
+from ltinet.torch.propagators import OneStep, TensorSystem, one_step
+from ltinet.torch.uniform import advance_one_step
+from ltinet.torch.validation import (
+    DoublePrecisionModule,
+    compute_dtype,
+    outside_compiled_graphs,
+    validate_input,
+    validate_states,
+)
+
+InitName = Literal["s4d_lin", "s4d_inv", "s4d_legs", "hippo_legs", "legt", "fout"]
+_POLES: dict[str, Callable[[int], NDArray[np.complex128]]] = {
+    "s4d_lin": s4d_lin_poles,
+    "s4d_inv": s4d_inv_poles,
+    "s4d_legs": s4d_legs_poles,
+}
+_MATRICES: dict[str, Callable[[int], tuple[Array, Array]]] = {
+    "hippo_legs": legs_matrices,
+    "legt": legt_matrices,
+    "fout": fout_matrices,
+}
+TimeStep: TypeAlias = float | tuple[float, float]
+DEFAULT_STATES = 64
+DEFAULT_DT = (1e-3, 1e-1)
+
+
+@final
+class StateSpaceLayer(DoublePrecisionModule):
+    """Layer of state-space systems x' = A x + B u, y = C x + D u for sequences `(…, T, d_model)`.
+
+    By default each channel has a system of its own with one input and one output, as in S4D; with `mixing` one system
+    takes all channels to all channels, as in S5 and LRU. The layer is linear: dropout, gating, normalization and
+    activations are modules of PyTorch beside it. Parameters are float64; sequences are run in their own type.
+
+    Starts: "s4d_lin", poles −1/2 ± iπk; "s4d_inv", −1/2 ± i (N/π) (N/(2k+1) − 1); "s4d_legs", the eigenvalues of the
+    normal part of HiPPO-LegS; all three diagonal with B = 1. "hippo_legs", "legt" and "fout" are the HiPPO matrices of
+    `ltinet.named_system`, block-diagonalized. C and D are drawn at random, with `mixing` B too, by `torch.manual_seed`.
+    A system or network is taken as it is, in each channel.
+
+    Parameters
+    ----------
+    d_model : int
+        Number of channels.
+    n_states : int, optional
+        Number of states of each channel, with `mixing` of the system: 64 by default, even for S4D starts.
+    dt : float or (float, float), optional
+        Time between samples. A pair is the range of initial time steps, drawn log-uniformly for each channel (with
+        `mixing` for each pole) and trained; (0.001, 0.1) by default. A number is not trained. Required with a system.
+    init : str, StateSpace or DynamicNetwork
+        Start.
+    mixing : bool
+        Use one system from all channels to all channels.
+    hold : {"zero", "linear"}
+        Steps or straight lines between samples.
+
+    Raises
+    ------
+    InvalidNetworkError
+        A size, the start or the time step is not valid.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ltinet import nn
+    >>> model = torch.nn.Sequential(torch.nn.Linear(1, 8), nn.StateSpaceLayer(8, 16), torch.nn.GELU())
+    >>> model(torch.ones(2, 100, 1)).shape
+    torch.Size([2, 100, 8])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_states: int | None = None,
+        *,
+        dt: TimeStep | None = None,
+        init: InitName | Any = "s4d_lin",
+        mixing: bool = False,
+        hold: Hold = "zero",
+    ) -> None:
+        super().__init__()
+        require_positive_integers(d_model=d_model, n_states=n_states)
+        start = _named_start(init, n_states) if isinstance(init, str) else _start_of_system(init, n_states)
+        if dt is None and start.variance is None:
+            raise InvalidNetworkError("dt is missing; a given system needs the time between samples: dt=0.1")
+        low, high = _validate_time_steps(DEFAULT_DT if dt is None else dt)
+        self.d_model = self.n_inputs = self.n_outputs = d_model
+        self.n_states, self.mixing, self.hold = start.packed.B.shape[0], mixing, validate_hold(hold)
+        self.init = init if isinstance(init, str) else type(init).__name__
+        packed = _mixing_system(start, d_model) if mixing else _channel_systems(start, d_model)
+        tensors = initial_tensors(packed)
+        for name, values in tensors.parameters.items():
+            self.register_parameter(name, nn.Parameter(values))
+        for name, values in tensors.constants.items():
+            if name not in ("from_user", "to_user"):
+                self.register_buffer(name, values)
+        index = _block_of_each_state(packed) if mixing else _channel_of_each_state(packed, d_model)
+        self.register_buffer("time_step_of_state", torch.from_numpy(index))
+        draws = torch.rand(int(index.max()) + 1, dtype=torch.float64)
+        time_steps = low * (high / low) ** draws
+        self.log_dt = nn.Parameter(torch.log(time_steps), requires_grad=high > low)
+        self.register_buffer("dt_at_start", time_steps)
+        self.register_buffer("log_dt_at_start", torch.log(time_steps))
+        self.growth = float((tensors.parameters["held_rates"].max() if len(self.held_rates) else 0.0) * high)
+        self._step_cache: tuple[Any, OneStep] | None = None
+        self._checks_precision = True
+
+    @property
+    def dt(self) -> Tensor:
+        """Time steps: one for each channel, with `mixing` for each block of the system."""
+        return self.dt_at_start * relative_exp(self.log_dt, self.log_dt_at_start)
+
+    @property
+    def poles(self) -> NDArray[np.complex128]:
+        """Poles in continuous time: `(d_model, n_states)`, with `mixing` `(n_states,)`."""
+        system = build_system({**self._parameters, **self._buffers})
+        values = poles_of(system if self.mixing else split_channels(system, self.d_model))
+        return np.asarray(values.cpu().numpy(), dtype=np.complex128)
+
+    def extra_repr(self) -> str:
+        """Return sizes, poles and the number of parameters for `print`."""
+        system = build_system({**self._parameters, **self._buffers})
+        n_systems = 1 if self.mixing else self.d_model
+        with torch.no_grad():
+            low, high = float(self.dt.min()), float(self.dt.max())
+        steps = f"{low:.3g}" if low == high else f"{low:.3g} … {high:.3g}"
+        return (
+            f"{self.d_model} channels, {'mixed by' if self.mixing else 'each with'} {describe_poles(system, n_systems)},\n"
+            f"{describe_parameters(self)}, init={self.init!r}, dt={steps}, hold={self.hold!r}"
+        )
+
+    def system(self) -> TensorSystem:
+        """Return the system of the current parameters in units of samples, differentiable in them.
+
+        Returns
+        -------
+        TensorSystem
+            A and B times the time step, C and D; with an axis of channels in front unless `mixing`.
+        """
+        scaled = scale_time(
+            build_system({**self._parameters, **self._buffers}), self.dt.index_select(0, self.time_step_of_state)
+        )
+        return scaled if self.mixing else split_channels(scaled, self.d_model)
+
+    @outside_compiled_graphs
+    def forward(self, u: Tensor, *, state: Tensor | None = None, return_state: bool = False) -> Any:
+        """Run the layer on sequences.
+
+        Parameters
+        ----------
+        u : Tensor
+            Samples `(…, T, d_model)`.
+        state : Tensor, optional
+            Final state of a previous run, to continue it; at rest by default.
+        return_state : bool
+            Return the outputs and the final state.
+
+        Returns
+        -------
+        Tensor or tuple
+            Outputs `(…, T, d_model)`, with `return_state` a pair of the outputs and the state
+            `(…, d_model, n_states)`, with `mixing` `(…, n_states)`.
+
+        Raises
+        ------
+        InvalidSignalError
+            u or the state has a wrong shape, type or device, or numbers that are not finite.
+        """
+        u = validate_input(u, n_inputs=self.d_model, device=self.B.device)
+        batch = tuple(u.shape[:-2])
+        with torch.autocast(u.device.type, enabled=False):
+            samples = u.to(compute_dtype(u.dtype)).reshape(-1, *u.shape[-2:])
+            w, step = self._state_rows(state, batch), self.one_step()
+            if self.mixing:
+                sizes = ProblemSizes.of(samples, n_states=self.n_states, n_outputs=self.d_model, growth=self.growth)
+                plan = select_plan(sizes)
+                if plan.algorithm == "scan" and samples.dtype == torch.float32 and self._checks_precision:
+                    self._checks_precision = False
+                    warn_of_single_precision(step, samples)
+                y, end = run_from_initial_state(
+                    step, samples, InitialState(w=w), plan, growth=self.growth, with_end=return_state
+                )
+            else:
+                y, end = self._run_channels(step, samples, w, with_end=return_state)
+        y = y.view(u.shape).to(u.dtype)
+        return (y, self._user_state(end, batch)) if return_state and end is not None else y
+
+    def _run_channels(
+        self, step: OneStep, u: Tensor, w: Tensor | None, *, with_end: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Run independent channels: a convolution where no state is given or required and none grows."""
+        sizes = ProblemSizes.of(u[..., :1], n_states=self.n_states, n_outputs=1, growth=self.growth)
+        if w is None and not with_end and sizes.growth <= MAX_CONVOLUTION_GROWTH:
+            return run_channels_from_rest(step, u, linear=self.hold == "linear"), None
+        kernels = channel_kernels(step, select_block_width(sizes), u.shape[1], u.dtype)
+        return run_channels_in_blocks(kernels, u, w)
+
+    def step(self, u: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Run the layer on one sample.
+
+        The matrices of a step are cached under `torch.no_grad()` while the parameters do not change.
+
+        Parameters
+        ----------
+        u : Tensor
+            Sample `(…, d_model)`.
+        state : Tensor, optional
+            State from the previous step; at rest by default.
+
+        Returns
+        -------
+        y : Tensor
+            Output `(…, d_model)`.
+        state : Tensor
+            State for the next step.
+        """
+        u = validate_input(u, n_inputs=self.d_model, device=self.B.device, axes="(…, {})")
+        batch = tuple(u.shape[:-1])
+        with torch.autocast(u.device.type, enabled=False):
+            sample = u.to(compute_dtype(u.dtype)).reshape(-1, self.d_model)
+            w, step = self._state_rows(state, batch), self.one_step()
+            if not self.mixing:
+                y, end = advance_channels(step, sample, w)
+            else:
+                y, end = advance_one_step(step, sample, -(sample.to(step.G1.dtype) @ step.G1.mT) if w is None else w)
+        return y.view(u.shape).to(u.dtype), self._user_state(end, batch)
+
+    def one_step(self) -> OneStep:
+        """Return the matrices of a step, cached while parameters do not change and no derivatives are required.
+
+        Returns
+        -------
+        OneStep
+            Matrices of the exact step; with an axis of channels in front unless `mixing`.
+        """
+        parameters = list(self._parameters.values())
+        if torch.is_grad_enabled() and any(values.requires_grad for values in parameters):
+            return self._matrices_of_step()
+        version = [(id(values), values._version) for values in parameters]
+        if self._step_cache is None or self._step_cache[0] != version:
+            self._step_cache = version, self._matrices_of_step()
+        return self._step_cache[1]
+
+    def _matrices_of_step(self) -> OneStep:
+        linear = self.hold == "linear"
+        return (
+            one_step(self.system(), 1.0, linear=linear) if self.mixing else channel_step(self.system(), linear=linear)
+        )
+
+    def _state_rows(self, state: Tensor | None, batch: tuple[int, ...]) -> Tensor | None:
+        """Return a validated state as `(B, n)`, or `(d_model, B, n)` for channels."""
+        if state is None:
+            return None
+        if self.mixing:
+            return validate_states(state, self.B, n=self.n_states, batch=batch, name="state")
+        if isinstance(state, Tensor) and (state.dim() < 2 or state.shape[-2] != self.d_model):
+            raise InvalidSignalError(
+                f"state has shape {tuple(state.shape)}; it must be (…, {self.d_model}, {self.n_states}), as step returns it"
+            )
+        rows = validate_states(state, self.B, n=self.n_states, batch=(*batch, self.d_model), name="state")
+        return rows.view(-1, self.d_model, self.n_states).movedim(1, 0)
+
+    def _user_state(self, state: Tensor, batch: tuple[int, ...]) -> Tensor:
+        if self.mixing:
+            return state.reshape(*batch, self.n_states)
+        return state.movedim(0, 1).reshape(*batch, self.d_model, self.n_states)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """Discard the cache when the tensors are moved."""
+        self._step_cache = None
+        return super()._apply(fn, recurse)
+
+
+class _Start(NamedTuple):
+    """One system, and the variance of the random weights C in its own states; None for a system that is given with C.
+
+    S4D draws C = N(0, ½) + i N(0, ½) for each pair and takes y = 2 Re(C x): real weights of variance 2.
+    """
+
+    packed: PackedSystem
+    variance: float | None
+
+
+def _named_start(init: str, n_states: int | None) -> _Start:
+    n = DEFAULT_STATES if n_states is None else n_states
+    if init in _MATRICES:
+        A, B = _MATRICES[init](n)
+        return _Start(pack_system(construct((A, B, np.eye(n)))._context), 1.0)
+    if init not in _POLES:
+        raise InvalidNetworkError(
+            f"init is {init!r}; give one of {', '.join([*_POLES, *_MATRICES])}, a system or a network."
+        )
+    if n % 2:
+        raise InvalidNetworkError(f"n_states must be even for {init}, which has conjugate pairs of poles, got {n}.")
+    identity, B = np.eye(n), np.zeros((n, 1))
+    B[: n // 2] = 1.0
+    maps = {"to_user": identity, "from_user": identity, "to_blocks": identity, "from_blocks": identity}
+    packed = PackedSystem(
+        pair_rates=_POLES[init](n),
+        real_rates=np.zeros(0),
+        groups=(),
+        B=B,
+        C=np.eye(n),
+        D=np.zeros((n, 1)),
+        **maps,
+    )
+    return _Start(packed, 2.0)
+
+
+def _start_of_system(init: Any, n_states: int | None) -> _Start:
+    net = init if isinstance(init, DynamicNetwork) else construct(init)
+    require_continuous_time(net, "nn.StateSpaceLayer(d_model, init=net)")
+    net.signal_settings.refuse_unsupported("nn.StateSpaceLayer")
+    if n_states not in (None, net.n_states):
+        raise InvalidNetworkError(f"n_states is {n_states} but init has {net.n_states} states; leave n_states out.")
+    return _Start(pack_system(net._context), None)
+
+
+def _channel_systems(start: _Start, d_model: int) -> PackedSystem:
+    """Return the system of each channel, side by side: B `(d n, 1)`, C `(1, d n)` and D `(d, 1)`."""
+    packed = start.packed
+    if start.variance is not None:
+        C = _normal(d_model, packed.B.shape[0], variance=start.variance) @ packed.to_user
+        D = _normal(d_model, 1)
+    elif packed.D.shape == (1, 1):
+        C, D = np.repeat(packed.C, d_model, 0), np.repeat(packed.D, d_model, 0)
+    else:
+        raise InvalidNetworkError(
+            f"init has {packed.D.shape[1]} inputs and {packed.D.shape[0]} outputs; give a system with one of each for "
+            "independent channels, or mixing=True"
+        )
+    side_by_side = _side_by_side(packed)
+    return PackedSystem(
+        pair_rates=np.tile(packed.pair_rates, d_model),
+        real_rates=np.tile(packed.real_rates, d_model),
+        groups=tuple(group * d_model for group in packed.groups),
+        B=side_by_side(np.repeat(packed.B.T, d_model, 0))[:, None],
+        C=side_by_side(C)[None],
+        D=D,
+        to_user=packed.to_user,
+        from_user=packed.from_user,
+        to_blocks=packed.to_blocks,
+        from_blocks=packed.from_blocks,
+    )
+
+
+def _side_by_side(packed: PackedSystem) -> Callable[[Array], Array]:
+    """Return the map from rows `(d, n)` to the `(d n,)` states of d systems, all states of a kind together."""
+    pairs, reals = len(packed.pair_rates), len(packed.real_rates)
+    sizes = [pairs, pairs, reals, *(len(group) * len(group[0].F) for group in packed.groups)]
+    stops = np.cumsum(sizes)[:-1]
+    return lambda rows: np.concatenate([part.ravel() for part in np.split(rows, stops, axis=1)])
+
+
+def _mixing_system(start: _Start, d_model: int) -> PackedSystem:
+    """Return one system from all channels to all channels; B and C have variances 1/d and 1/n, D is diagonal."""
+    packed = start.packed
+    if start.variance is None:
+        if packed.D.shape != (d_model, d_model):
+            raise InvalidNetworkError(
+                f"init has {packed.D.shape[1]} inputs and {packed.D.shape[0]} outputs; with mixing it must have {d_model} of "
+                "each, one for each channel"
+            )
+        return packed
+    n = packed.B.shape[0]
+    return PackedSystem(
+        pair_rates=packed.pair_rates,
+        real_rates=packed.real_rates,
+        groups=packed.groups,
+        B=packed.from_user @ _normal(n, d_model, variance=1.0 / d_model),
+        C=_normal(d_model, n, variance=start.variance / n) @ packed.to_user,
+        D=np.diag(_normal(1, d_model)[0]),
+        to_user=packed.to_user,
+        from_user=packed.from_user,
+        to_blocks=packed.to_blocks,
+        from_blocks=packed.from_blocks,
+    )
+
+
+def _normal(rows: int, columns: int, *, variance: float = 1.0) -> Array:
+    """Draw from PyTorch's generator, as its layers do."""
+    values: Array = torch.randn(rows, columns, dtype=torch.float64).numpy()
+    return math.sqrt(variance) * values
+
+
+def _channel_of_each_state(packed: PackedSystem, d_model: int) -> NDArray[np.int64]:
+    return np.concatenate(
+        [np.repeat(np.arange(d_model), count // d_model) for count in _numbers_of_states(packed)]
+    ).astype(np.int64)
+
+
+def _block_of_each_state(packed: PackedSystem) -> NDArray[np.int64]:
+    """Return the number of the pair, real or coupled block that a state belongs to."""
+    pairs, reals = len(packed.pair_rates), len(packed.real_rates)
+    first = pairs + reals
+    parts = [np.arange(pairs), np.arange(pairs), pairs + np.arange(reals)]
+    for group in packed.groups:
+        parts.append(first + np.repeat(np.arange(len(group)), len(group[0].F)))
+        first += len(group)
+    return np.concatenate(parts).astype(np.int64)
+
+
+def _numbers_of_states(packed: PackedSystem) -> list[int]:
+    """Return the numbers of states by kind: real parts and imaginary parts of pairs, reals, blocks of each size."""
+    pairs, reals = len(packed.pair_rates), len(packed.real_rates)
+    return [pairs, pairs, reals, *(len(group) * len(group[0].F) for group in packed.groups)]
+
+
+def _validate_time_steps(dt: Any) -> tuple[float, float]:
+    values = dt if isinstance(dt, Sequence) and not isinstance(dt, str) else (dt, dt)
+    try:
+        low, high = (float(value) for value in values)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not 0.0 < low <= high < math.inf:
+        raise InvalidNetworkError(
+            f"dt must be a positive number or a range (low, high) with 0 < low ≤ high, got {dt!r}."
+        )
+    return low, high

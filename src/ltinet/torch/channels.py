@@ -1,0 +1,222 @@
+"""Independent channels: d systems of one structure, each with one input and one output, side by side.
+
+The matrices of a step have a leading axis of channels, otherwise they are those of `propagators`. The algorithms are two
+of those in `uniform`: convolution with the impulse responses by FFTs for a record that begins at rest, and blocks of
+time of K samples for one that continues or is continued, by products of one matrix for each channel: a Toeplitz matrix
+inside each block, and a scan of states between blocks.
+
+Impulse responses are computed in float64 and rounded once to the type of the input; states and the products with them
+are float64 for every type. Single precision therefore costs no more than its own rounding, whatever cond(T).
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ltinet.torch.exponentials import cache_signature
+from ltinet.torch.propagators import (
+    OneStep,
+    Propagator,
+    ScalarPowers,
+    StateLayout,
+    TensorSystem,
+    input_columns,
+    output_rows,
+    propagator_and_input_integrals,
+    propagator_power,
+    scalar_power_table,
+    scalar_powers,
+)
+from ltinet.torch.scan import StateScan, propagate
+from ltinet.torch.uniform import inverse_transform, padded_length, transform
+
+
+def scale_time(system: TensorSystem, scale: Tensor) -> TensorSystem:
+    """Multiply A and B by a factor for each state `(n,)`, equal within blocks: the time step of samples at unit steps."""
+    re, _, reals, blocks = system.layout.split(scale)
+    return system._replace(
+        pair_rates=system.pair_rates * re,
+        frequencies=system.frequencies * re,
+        real_rates=system.real_rates * reals,
+        blocks=tuple(F * factors[:, :1, None] for F, factors in zip(system.blocks, blocks, strict=True)),
+        B=system.B * scale.unsqueeze(-1),
+    )
+
+
+def split_channels(system: TensorSystem, n_channels: int) -> TensorSystem:
+    """Reshape d systems side by side, B `(d n, 1)`, C `(1, d n)` and D `(d, 1)`, to one system with an axis of channels."""
+
+    def split_states(rows: Tensor) -> Tensor:
+        """Reshape `(1, d n)`, in which the states of a kind stand together, to `(d, 1, n)`."""
+        *scalars, blocks = system.layout.split(rows)
+        re, im, reals = (part.unflatten(-1, (n_channels, -1)).movedim(-2, 0) for part in scalars)
+        dense = tuple(part.unflatten(-2, (n_channels, -1)).movedim(-3, 0) for part in blocks)
+        return StateLayout.join(re, im, reals, dense)
+
+    return TensorSystem(
+        pair_rates=system.pair_rates.unflatten(0, (n_channels, -1)),
+        frequencies=system.frequencies.unflatten(0, (n_channels, -1)),
+        real_rates=system.real_rates.unflatten(0, (n_channels, -1)),
+        blocks=tuple(F.unflatten(0, (n_channels, -1)) for F in system.blocks),
+        B=split_states(system.B.mT).mT,
+        C=split_states(system.C),
+        D=system.D.unsqueeze(-1),
+    )
+
+
+def channel_step(system: TensorSystem, *, linear: bool) -> OneStep:
+    """Compute the matrices of a step of unit length; all have an axis of channels in front."""
+    decay, first, second = propagator_and_input_integrals(system, 1.0)
+    if not linear:
+        return OneStep(system, 1.0, decay, first, torch.zeros_like(first), first, system.D)
+    Gamma = propagate(decay, second.mT).mT + (first - second)
+    return OneStep(system, 1.0, decay, first - second, second, Gamma, system.D + system.C @ second)
+
+
+# Convolution from rest
+
+
+def run_channels_from_rest(step: OneStep, u: Tensor, *, linear: bool) -> Tensor:
+    """Return outputs `(B, T, d)` for inputs `(B, T, d)`, from rest."""
+    G = torch.cat([step.Gamma, step.G1], -1) if linear else step.Gamma
+    tail = channel_responses(step, G, u.shape[1])
+    response = torch.cat([step.direct.flatten(1), tail[:, 0, :-1]], 1).to(u.dtype)
+    y: Tensor = _ChannelConvolution.apply(u.mT.contiguous(), response)
+    if linear:  # the state at rest is w = −G₁ u₀
+        y = torch.addcmul(y, u[:, 0].unsqueeze(-1), tail[:, 1].to(u.dtype), value=-1.0)
+    return y.mT.contiguous()
+
+
+def channel_responses(step: OneStep, G: Tensor, count: int) -> Tensor:
+    """Compute C Pᵏ G of each channel for all k below `count`: `(d, m, count)` for G `(d, n, m)`.
+
+    With k = i + s j and s ≈ √count these are products of the rows C Pⁱ with the columns (Pˢ)ʲ G.
+    """
+    inner = math.isqrt(max(count - 1, 0)) + 1
+    outer = -(-count // inner)
+    device = step.system.B.device
+    counts = torch.cat([torch.arange(inner, device=device), inner * torch.arange(outer, device=device)])
+    re, im, reals = scalar_powers(step.system, step.length, counts)  # of rows and columns in one call
+    rows = output_rows(step, inner, (re[:, :inner], im[:, :inner], reals[:, :inner])).squeeze(-2)
+    columns = input_columns(step, G, outer, stride=inner, scalars=(re[:, inner:], im[:, inner:], reals[:, inner:]))
+    products = columns.transpose(1, 2).flatten(1, 2) @ rows.mT  # (d, m outer, inner)
+    return products.view(len(products), G.shape[-1], outer * inner)[..., :count]
+
+
+class _ChannelConvolution(torch.autograd.Function):
+    """Convolution along the last axis of samples `(B, d, T)` with responses `(d, T)`, one for each channel.
+
+    The gradient with respect to each argument is the correlation of the other one with the gradient of y, summed over
+    the batch for the responses: one real FFT for each tensor. Only the arguments are saved.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    @cache_signature
+    def forward(u: Tensor, h: Tensor) -> Tensor:
+        length = padded_length(u)
+        y = inverse_transform(transform(u, length) * transform(h, length), length)
+        return y[..., : u.shape[-1]].clone(memory_format=torch.contiguous_format)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004 - PyTorch's
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        u, h = ctx.saved_tensors
+        steps, length = u.shape[-1], padded_length(u)
+        transformed = transform(grad, length)
+        grad_u = grad_h = None
+        if ctx.needs_input_grad[0]:
+            grad_u = inverse_transform(transformed * transform(h, length).conj(), length)[..., :steps]
+        if ctx.needs_input_grad[1]:
+            product = (transformed * transform(u, length).conj()).sum(0)
+            grad_h = inverse_transform(product, length)[..., :steps]
+        return grad_u, grad_h
+
+    @staticmethod
+    def jvp(ctx: Any, along_u: Tensor | None, along_h: Tensor | None) -> Tensor | None:
+        u, h = ctx.saved_tensors
+        pairs = ((along_u, h), (u, along_h))
+        terms = [_ChannelConvolution.apply(*pair) for pair in pairs if all(part is not None for part in pair)]
+        return sum(terms[1:], terms[0]) if terms else None
+
+
+# Blocks of time, and single steps
+
+
+class ChannelKernels(NamedTuple):
+    """Matrices of a block of K samples, one for each of d channels."""
+
+    toeplitz: Tensor
+    """Inputs to outputs, `(d, K, K)`."""
+    into: Tensor
+    """Inputs to the state after the block, `(d, K, n)`."""
+    out: Tensor
+    """State before the block to outputs, `(d, n, K)`."""
+    decay: Propagator
+    """State before the block to the state after it."""
+    decay_of_remainder: Propagator
+    """State before the remaining samples, fewer than K, to the state after them."""
+    rest_weights: Tensor
+    """−G₁ᵀ: first sample to the state w before it, at rest, `(d, 1, n)`."""
+
+
+def channel_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> ChannelKernels:
+    """Compute the matrices of blocks of time in the type of the system; the Toeplitz matrix is rounded once to `dtype`."""
+    width = min(width, steps)
+    powers = scalar_power_table(step, width + 1)
+    below = _first_powers(powers, width)
+    out = output_rows(step, width, below).squeeze(-2)  # (d, K, n)
+    into = input_columns(step, step.Gamma, width, scalars=below).squeeze(-2)
+    response = torch.cat([step.direct.flatten(1), (out[:, :-1] @ step.Gamma).squeeze(-1)], 1).to(dtype)
+    # The window of [0 … 0, h₀ … h_{K−1}] that begins at K − 1 − i has h_{j−i} at j: the response of output j to sample i.
+    padded = torch.cat([response.new_zeros(len(response), width - 1), response], 1)
+    toeplitz = padded.unfold(1, width, 1).flip(1)
+    decay = propagator_power(step, width, powers)
+    remainder = steps % width
+    shorter = _first_powers(powers, remainder + 1)
+    decay_of_remainder = propagator_power(step, remainder, shorter) if remainder else decay
+    return ChannelKernels(toeplitz, into.flip(1), out.mT, decay, decay_of_remainder, -step.G1.mT)
+
+
+def _first_powers(powers: ScalarPowers, count: int) -> ScalarPowers:
+    re, im, reals = powers
+    return re[..., :count, :], im[..., :count, :], reals[..., :count, :]
+
+
+def run_channels_in_blocks(kernels: ChannelKernels, u: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return outputs `(B, T, d)` and the state after the last step `(d, B, n)`, for inputs `(B, T, d)` and a state w."""
+    batch, steps, channels = u.shape
+    width = kernels.toeplitz.shape[-1]
+    count = steps // width
+    samples = u.permute(2, 0, 1).contiguous()
+    if start is None:
+        start = samples[..., :1].to(kernels.into.dtype) @ kernels.rest_weights
+    in_blocks = samples[..., : count * width].reshape(channels, batch * count, width)
+    drive = (in_blocks.to(start.dtype) @ kernels.into).unflatten(1, (batch, count))
+    decay = kernels.decay
+    states, end = StateScan.apply(False, decay.re, decay.im, decay.reals, start, drive, *decay.blocks)
+    y = (states.flatten(1, 2) @ kernels.out).to(u.dtype).baddbmm(in_blocks, kernels.toeplitz)
+    y = y.view(channels, batch, count * width)
+    n_left = steps - count * width
+    if n_left:
+        last = samples[..., count * width :]
+        y_last = (end @ kernels.out[..., :n_left]).to(u.dtype).baddbmm(last, kernels.toeplitz[:, :n_left, :n_left])
+        y = torch.cat([y, y_last], -1)
+        end = propagate(kernels.decay_of_remainder, end) + last.to(end.dtype) @ kernels.into[:, width - n_left :]
+    return y.permute(1, 2, 0).contiguous(), end
+
+
+def advance_channels(step: OneStep, u: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the output `(B, d)` at a sample `(B, d)` from the state w before it `(d, B, n)`, and the next w."""
+    sample = u.mT.unsqueeze(-1).to(step.Gamma.dtype)
+    if state is None:
+        state = -(sample @ step.G1.mT)
+    y = state @ step.system.C.mT + sample @ step.direct
+    return y.squeeze(-1).mT.to(u.dtype), propagate(step.decay, state) + sample @ step.Gamma.mT
