@@ -183,7 +183,7 @@ class TimeReader:
             return np.zeros(0), None
         while True:  # a stamp before the reported one may have a fault of another kind
             try:
-                stamps, aware = parse_timestamps(cells, self._columns.zone)
+                stamps, aware = parse_timestamps(cells, self._columns.zone, self._columns.day_first)
                 break
             except TimestampError as error:
                 fault = FileFormatError(f"{self._title}, line {rows.line(error.place)}: {error}")

@@ -33,7 +33,7 @@ from ltinet.tables.options import Gaps
 from ltinet.tables.source import TextBlock, count_lines
 
 _PLAIN = b"0123456789+-.eE \n"
-_STAMPS = b"T:Zz"
+_STAMPS = b"T:Zz/AaPpMm"
 _LONGEST_STAMP = 44  # characters; longer than any stamp that can be parsed
 _MIN_ARROW_BYTES = 1 << 18  # importing pyarrow takes as long as NumPy takes for a few million bytes
 
