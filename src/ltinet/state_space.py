@@ -260,7 +260,7 @@ class StateSpace(SystemOperators, LoopMethods):
         return self.matrices.state_names
 
     def with_names(
-        self, *, inputs: NamesLike = None, outputs: NamesLike = None, states: NamesLike = None
+        self, inputs: NamesLike = None, outputs: NamesLike = None, states: NamesLike = None
     ) -> "StateSpace":
         """Return the same system with other names.
 

@@ -7,7 +7,7 @@ A missing attribute of the module, of a system or of a network is reported with 
 from types import ModuleType
 
 EQUIVALENT_CALLS = {
-    "NAMED_SYSTEMS": "help(ltinet.named_system), which lists the names",
+    "NAMED_SYSTEMS": "ltinet.named_system(), which lists the systems",
     "StateSpaceModel": "ltinet.StateSpace(A, B, C, D)",
     "TransferFunction": "ltinet.tf(num, den)",
     "TransferFunctionModel": "ltinet.tf(num, den)",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from ltinet._util.text import install_hint
 from ltinet.errors import MissingDependencyError
 from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
 from ltinet.explorer.page import asset_text, bundle_script
@@ -31,7 +32,7 @@ def create_widget(file: Upload | None) -> Any:
         import traitlets
     except ImportError:
         raise MissingDependencyError(
-            "explore in a notebook needs anywidget; install it with pip install 'ltinet[jupyter]'"
+            f"explore in a notebook needs anywidget; {install_hint('jupyter')}"
         ) from None
 
     class ExploreWidget(anywidget.AnyWidget):

@@ -5,7 +5,7 @@ arrays, tables, DataFrames or lists of these; runs of samples between gaps (NaN)
 channels that never change or repeat another channel are rejected, and outliers are reported.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from ltinet._util.text import format_count
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.conversion import NamedColumns
-from ltinet.signals.times import TimeAxis, as_time_step
+from ltinet.signals.times import GRID_TOLERANCE, TimeAxis, as_time_step, resampled_times
 from ltinet.systems.signal_names import Names
 
 MIN_SAMPLES = 10  # samples between two gaps; empirical: shorter runs carry too little information to fit a start
@@ -65,16 +65,19 @@ class ExperimentData(NamedTuple):
     """Number of samples of the first experiment, gaps included."""
 
 
-def validate_records(u: Any, y: Any) -> ExperimentData:
+def validate_records(u: Any, y: Any, convert: Callable[[Record], Record] = lambda record: record) -> ExperimentData:
     """Return experiments from arrays `(T,)` or `(T, channels)`, tables, DataFrames, or lists of these.
+
+    `convert` changes each experiment before it is split at its gaps.
 
     Raises InvalidSignalError where they are not numeric, not finite or inconsistent, or only short runs are left.
     """
     records: list[Record] = []
     n_gaps = 0
-    for record, runs in parse_experiments(u, y):
+    for given, _ in parse_experiments(u, y):
+        record = convert(given)
         n_gaps += int(np.isnan(record.u).any(axis=1).sum() + np.isnan(record.y).any(axis=1).sum())
-        records += [record.part(rows) for rows in runs]
+        records += [record.part(rows) for rows in _find_runs(record)]
     if not records:
         raise InvalidSignalError(NO_RUN_MESSAGE)
     notes = []
@@ -131,12 +134,47 @@ def resolve_time_step(dt: Any, t: ArrayLike | None) -> float:
     if t is not None:
         axis = TimeAxis.of(t)
         if axis.step is None:
+            if len(axis.t) == 1:
+                raise InvalidSignalError("t has 1 time, which has no step; give the times of all samples, or dt")
+            steps = np.diff(axis.t)
             raise InvalidSignalError(
-                "the times are not evenly spaced; resample first: te = np.linspace(t[0], t[-1], len(t)), then "
-                "np.interp(te, t, u[:, j]) for every channel of u and y"
+                f"the times are not evenly spaced; resample the table or arrays with resample={np.median(steps):.3g} "
+                f"(the steps are {steps.min():.3g} to {steps.max():.3g}), or give dt if only the times are rounded"
             )
         return axis.step
     return as_time_step(dt, "dt")
+
+
+def resampled_records(u: Any, y: Any, t: ArrayLike | None, resample: Any, *, linear: bool) -> tuple[float, ExperimentData]:
+    """Return the step of an even grid from the first time on, and one experiment at its times.
+
+    Outputs are interpolated linearly, and so are inputs with linear hold; those with zero hold keep their last value.
+    A time within GRID_TOLERANCE of a step from a sample is that of the sample. A NaN becomes a gap that reaches to the
+    samples beside it.
+
+    Raises InvalidSignalError without times, for a list of experiments, and for a step that is not valid.
+    """
+    if t is None:
+        raise InvalidSignalError("resample needs the times of the samples; give them as t instead of dt")
+    if _is_experiment_list(u):
+        raise InvalidSignalError("t has the times of one record, and u is a list; resample each experiment on its own")
+    times = TimeAxis.of(t).t
+    even, step = resampled_times(times, resample), float(resample)
+    last = np.searchsorted(times, even + GRID_TOLERANCE * step, side="right") - 1
+
+    def convert(record: Record) -> Record:
+        if len(record) != len(times):
+            raise InvalidSignalError(f"t has {len(times)} times and u has {len(record)} samples; give one for each")
+        interpolated = Record(*(np.stack([np.interp(even, times, x) for x in it.T], axis=1) for it in (record.u, record.y)))
+        return interpolated if linear else Record(record.u[last], interpolated.y)
+
+    data = validate_records(u, y, convert)
+    steps, method = np.diff(times), "interpolated" if linear else "held"
+    note = (
+        f"{len(times)} samples at steps of {steps.min():.3g} to {steps.max():.3g} resampled to {len(even)} at steps of "
+        f"{step:g}: inputs {method}, outputs interpolated"
+    )
+    return step, data._replace(notes=(note, *data.notes), first_length=len(times))
 
 
 def _plain_values(value: Any) -> Any:

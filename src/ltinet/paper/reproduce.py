@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
+from ltinet._util.text import install_hint
 from ltinet._util.progress import ProgressCallback, progress_bar
 from ltinet.errors import LtinetError, MissingDependencyError
 from ltinet.paper import convection_diffusion, diffusion, forward_passes, horizontal_layers, layer_types
@@ -172,7 +173,7 @@ def _run_info(examples: Mapping[str, Example], *, quick: bool) -> RunInfo:
         versions = installed_versions()
     except ImportError as error:
         raise MissingDependencyError(
-            f'the paper\'s examples need {error.name}; install it with pip install "ltinet[paper]"'
+            f"the paper's examples need {error.name}; {install_hint('paper')}"
         ) from error
     return RunInfo(
         command=f"ltinet reproduce {names}{' --quick' if quick else ''}",

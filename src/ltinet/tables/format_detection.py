@@ -419,9 +419,9 @@ def _name_without_unit(name: str) -> str:
 
 
 def _suggest_column(text: str, names: Sequence[str]) -> str:
-    """Return the names that begin like the text or resemble it, else all names."""
-    starts = [name for name in names if text and name.casefold().startswith(text.casefold())]
-    return suggest_names(text, starts or names)
+    """Suggest the names that begin like the text, else those that resemble it."""
+    starts = [quote_cell(name) for name in names if text and name.casefold().startswith(text.casefold())]
+    return f"did you mean {' or '.join(starts[:3])}?" if starts else suggest_names(text, names)
 
 
 def _reject_other_clocks(name: str, cells: Sequence[tuple[int, str]], title: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, final
 import numpy as np
 
 from ltinet._util.floating_point import Array
-from ltinet._util.text import format_count, format_path
+from ltinet._util.text import format_count, format_path, install_hint
 from ltinet.errors import FileFormatError, MissingDependencyError
 from ltinet.tables.cells import quote_cell
 from ltinet.tables.format_detection import column_position, detect_time_unit, reject_repeated_name
@@ -177,7 +177,7 @@ def to_data_frame(t: Array, values: Array, names: Sequence[str]) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        raise MissingDependencyError("DataFrames need pandas; install ltinet[tables]") from None
+        raise MissingDependencyError(f"DataFrames need pandas; {install_hint('tables')}") from None
     if values.ndim > 2 and values.size != values.shape[-2] * values.shape[-1]:
         raise FileFormatError(
             f"a batch of shape {values.shape} does not fit a DataFrame; select one signal of it, of responses one "
