@@ -13,7 +13,7 @@ from typing import Any
 
 from ltinet._util.text import install_hint
 from ltinet.errors import MissingDependencyError
-from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
+from ltinet.explorer.files import MAX_OPTIONS, MAX_UPLOAD_BYTES, Upload
 from ltinet.explorer.page import asset_text, bundle_script
 from ltinet.explorer.page_session import PageSession, upload_too_large
 from ltinet.explorer.requests import HANDLERS, PageResponse, error_response
@@ -68,7 +68,9 @@ def _answer(session: PageSession, kind: str, query: dict[str, str], buffers: Seq
     if kind == "upload":
         if sum(len(buffer) for buffer in buffers) > MAX_UPLOAD_BYTES:
             return upload_too_large()
-        return session.drop(Upload(query.get("name", "")[-200:], b"".join(buffers)), tab=tab)
+        return session.drop(
+            Upload(query.get("name", "")[-200:], b"".join(buffers), query.get("options", "")[:MAX_OPTIONS]), tab=tab
+        )
     if kind == "cancel":
         session.backend.cancel(tab, query.get("kind", ""))
         return PageResponse(200, b"{}")
