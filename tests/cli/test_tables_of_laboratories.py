@@ -39,7 +39,17 @@ def test_dates_of_two_countries(
     rows = [[s, *(repr(float(v)).replace(".", decimal) for v in row)] for s, *row in zip(stamps, u, y, strict=True)]
     header = delimiter.join(["Zeit", "Ventil (%)", "Temperatur (K)"])
     (folder / "rig.csv").write_text("\n".join([header, *map(delimiter.join, rows), ""]))
-    command = ("identify", "rig.csv", "--inputs", "Ventil", "--outputs", "temperatur", *IDENTIFY, "-o", "rig.safetensors")
+    command = (
+        "identify",
+        "rig.csv",
+        "--inputs",
+        "Ventil",
+        "--outputs",
+        "temperatur",
+        *IDENTIFY,
+        "-o",
+        "rig.safetensors",
+    )
     code, out, err = run_here(*command)
     assert (code, out) == (2, b"")
     assert option in err.decode()
@@ -53,10 +63,14 @@ def test_dates_of_two_countries(
 
 def test_unused_columns_may_hold_anything(run_here: Run, folder: Path) -> None:
     t, u, y = record(2)
-    rows = [f"{a!r},{b!r},{c!r},,{'NaN' if k % 3 else 1}" for k, (a, b, c) in enumerate(np.column_stack([t, u, y]).tolist())]
+    rows = [
+        f"{a!r},{b!r},{c!r},,{'NaN' if k % 3 else 1}" for k, (a, b, c) in enumerate(np.column_stack([t, u, y]).tolist())
+    ]
     rows[5] = rows[5].replace(",,", ",pump off,")
     (folder / "rig.csv").write_text("\n".join(["time (s),valve (%),T (K),note,flow", *rows, ""]))
-    code, _, err = run_here("identify", "rig.csv", "--inputs", "valve", "--outputs", "T", *IDENTIFY, "-o", "rig.safetensors")
+    code, _, err = run_here(
+        "identify", "rig.csv", "--inputs", "valve", "--outputs", "T", *IDENTIFY, "-o", "rig.safetensors"
+    )
     assert (code, err) == (0, b"")
     code, out, err = run_here("simulate", "rig.safetensors", "-i", "rig.csv")
     assert (code, err) == (0, b"")

@@ -109,3 +109,12 @@ def test_installation_works_in_a_clone_and_from_an_index(extra: str) -> None:
     hint = install_hint(extra)
     assert f'pip install "ltinet[{extra}]"' in hint
     assert f'in a clone with pip install ".[{extra}]"' in hint
+
+
+def test_a_missing_value_of_the_input_is_located() -> None:
+    u = np.zeros((11, 1))
+    u[7] = np.nan
+    with pytest.raises(
+        InvalidSignalError, match=r"u has entries that are not finite, the first nan at sample 7 of channel 0;"
+    ):
+        NET.simulate(u, TIMES)

@@ -251,7 +251,9 @@ def simulate(  # noqa: PLR0913
     network = read_network(net)
     run = {"x0": None if x0 is None else parse_initial_state(x0, network.n_states), "hold": hold}
     with tables.typed_option_names(), open_samples(table, options) as source:
-        in_chunks = engine == "exact" and picture is None and resample is None and _writes_in_chunks(table, target, kind)
+        in_chunks = (
+            engine == "exact" and picture is None and resample is None and _writes_in_chunks(table, target, kind)
+        )
         if in_chunks and isinstance(source, TableReader):
             n_samples = _stream(network, source, str(target), run)
         else:

@@ -31,9 +31,7 @@ def create_widget(file: Upload | None) -> Any:
         import anywidget
         import traitlets
     except ImportError:
-        raise MissingDependencyError(
-            f"explore in a notebook needs anywidget; {install_hint('jupyter')}"
-        ) from None
+        raise MissingDependencyError(f"explore in a notebook needs anywidget; {install_hint('jupyter')}") from None
 
     class ExploreWidget(anywidget.AnyWidget):
         _esm, _css = bundle_script("widget.js"), asset_text("page.css")

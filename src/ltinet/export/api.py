@@ -70,9 +70,7 @@ def to_control(system: SystemMatrices) -> Any:
     try:
         import control
     except ImportError as error:
-        raise MissingDependencyError(
-            f"python-control is not installed; {install_hint('control')}"
-        ) from error
+        raise MissingDependencyError(f"python-control is not installed; {install_hint('control')}") from error
     matrices = (system.A, system.B, system.C, system.D, 0 if system.dt is None else system.dt)
     return control.StateSpace(*matrices, remove_useless_states=False, **system.names.by_kind)
 

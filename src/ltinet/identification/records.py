@@ -145,7 +145,9 @@ def resolve_time_step(dt: Any, t: ArrayLike | None) -> float:
     return as_time_step(dt, "dt")
 
 
-def resampled_records(u: Any, y: Any, t: ArrayLike | None, resample: Any, *, linear: bool) -> tuple[float, ExperimentData]:
+def resampled_records(
+    u: Any, y: Any, t: ArrayLike | None, resample: Any, *, linear: bool
+) -> tuple[float, ExperimentData]:
     """Return the step of an even grid from the first time on, and one experiment at its times.
 
     Outputs are interpolated linearly, and so are inputs with linear hold; those with zero hold keep their last value.
@@ -165,7 +167,9 @@ def resampled_records(u: Any, y: Any, t: ArrayLike | None, resample: Any, *, lin
     def convert(record: Record) -> Record:
         if len(record) != len(times):
             raise InvalidSignalError(f"t has {len(times)} times and u has {len(record)} samples; give one for each")
-        interpolated = Record(*(np.stack([np.interp(even, times, x) for x in it.T], axis=1) for it in (record.u, record.y)))
+        interpolated = Record(
+            *(np.stack([np.interp(even, times, x) for x in it.T], axis=1) for it in (record.u, record.y))
+        )
         return interpolated if linear else Record(record.u[last], interpolated.y)
 
     data = validate_records(u, y, convert)

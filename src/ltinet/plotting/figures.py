@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ltinet._util.text import install_hint
 from ltinet._util.atomic_files import write_file_atomically
+from ltinet._util.text import install_hint
 from ltinet.errors import FileFormatError, MissingDependencyError, PlottingError
 
 if TYPE_CHECKING:

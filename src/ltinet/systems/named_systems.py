@@ -325,7 +325,9 @@ NAMED_SYSTEMS: Mapping[str, Callable[..., SystemMatrices]] = MappingProxyType(
 def describe_systems() -> dict[str, str]:
     """Return for each name the parameters of the system with their default values, as `n_states=200, seed=0`."""
     return {
-        name: ", ".join(f"{key}={parameter.default:g}" for key, parameter in inspect.signature(function).parameters.items())
+        name: ", ".join(
+            f"{key}={parameter.default:g}" for key, parameter in inspect.signature(function).parameters.items()
+        )
         for name, function in NAMED_SYSTEMS.items()
     }
 

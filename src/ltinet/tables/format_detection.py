@@ -433,7 +433,9 @@ def _reject_other_clocks(name: str, cells: Sequence[tuple[int, str]], title: str
             'evenly spaced rows, as in dt="0.01"'
         )
         if DATE_PATTERN.fullmatch(cell):
-            raise FileFormatError(f"{where} is a date in an unknown notation; write the year in four digits; or {instead}")
+            raise FileFormatError(
+                f"{where} is a date in an unknown notation; write the year in four digits; or {instead}"
+            )
         if CLOCK_PATTERN.fullmatch(cell):
             raise FileFormatError(f"{where} is a time of day without a date; {instead}")
 

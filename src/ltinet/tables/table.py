@@ -121,7 +121,9 @@ def read_table(  # noqa: PLR0913 - one keyword for each option
         If there is no table, or more than one way to read it; the message names the line.
 
     """
-    given = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding, day_first=day_first)
+    given = TableOptions(
+        delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding, day_first=day_first
+    )
     options = validate_options(given.with_columns(columns))
     if all(
         hasattr(source, name) for name in ("index", "to_numpy", "iloc")

@@ -104,7 +104,9 @@ _QUARTER = 900 * NANOSECONDS_PER_SECOND  # ns; offsets of zones change at quarte
 _MONTHS_PER_YEAR = _HOURS_OF_HALF_DAY = 12
 _MONTHS = {
     name: str(number)
-    for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)
+    for number, name in enumerate(
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], start=1
+    )
 }
 _FIRST_YEAR, _LAST_YEAR = "1700", "2250"  # nanoseconds in 64 bits reach from 1677 to 2262
 

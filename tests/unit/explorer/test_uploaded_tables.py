@@ -96,13 +96,18 @@ def test_options_are_validated(options: str) -> None:
     service, name = service_with(Upload("rig.csv", b"t,u,y\n0,1,2\n1,2,3\n", options))
     response = answer_request(service, "open", {"system": name})
     assert response.status == 400
-    assert options.partition("=")[0] in json.loads(response.content)["error"] or "Time step" in response.content.decode()
+    assert (
+        options.partition("=")[0] in json.loads(response.content)["error"] or "Time step" in response.content.decode()
+    )
 
 
 def test_gaps_in_unused_columns_do_not_matter() -> None:
     u, y = record(4)
     t = 0.1 * np.arange(800)
-    rows = "".join(f"{a!r},{b!r},{c!r},{'' if k % 2 else 1}\n" for k, (a, b, c) in enumerate(zip(t.tolist(), u[:, 0].tolist(), y[:, 0].tolist(), strict=True)))
+    rows = "".join(
+        f"{a!r},{b!r},{c!r},{'' if k % 2 else 1}\n"
+        for k, (a, b, c) in enumerate(zip(t.tolist(), u[:, 0].tolist(), y[:, 0].tolist(), strict=True))
+    )
     service, name = service_with(Upload("rig.csv", f"t,a,b,flow\n{rows}".encode()))
     told = json.loads(answer_request(service, "open", {"system": name}).content)
     assert told["roles"][:2] == ["drive", "answer"]

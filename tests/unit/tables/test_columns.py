@@ -91,5 +91,5 @@ def test_steps_are_numbers_or_their_text(dt: object) -> None:
 
 @pytest.mark.parametrize("dt", ["0,5", "fast", "nan", -1.0, [1.0], True])
 def test_other_steps_are_refused(dt: object) -> None:
-    with pytest.raises(FileFormatError, match="dt is .*; it must be a positive time step"):
+    with pytest.raises(FileFormatError, match=r"dt is .*; it must be a positive time step"):
         read("x,u\n0,1\n1,2\n", dt=dt)
