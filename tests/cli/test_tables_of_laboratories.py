@@ -149,3 +149,36 @@ def test_impossible_steps_of_resampling_are_refused(run_here: Run, folder: Path,
     code, out, err = run_here(*more, "--resample", step)
     assert (code, out) == (2, b"")
     assert "--resample" in err.decode()
+
+
+def test_several_files_are_several_experiments(run_here: Run, folder: Path) -> None:
+    for number in (1, 2):
+        t, u, y = record(number)
+        rows = np.column_stack([t, u, y])[: 500 * number]
+        np.savetxt(folder / f"rig{number}.csv", rows, delimiter=",", header="t,u (V),y", comments="", fmt="%.17g")
+    command = (
+        "identify",
+        "rig1.csv",
+        "rig2.csv",
+        "--inputs",
+        "u",
+        "--outputs",
+        "y",
+        *IDENTIFY,
+        "-o",
+        "rig.safetensors",
+    )
+    code, out, err = run_here(*command)
+    assert (code, err) == (0, b"")
+    np.testing.assert_allclose(found_poles(folder), np.sort_complex(RIG.poles()), rtol=1e-6)
+    assert ltinet.load(folder / "rig.safetensors").input_names == ("u (V)",)
+    (folder / "rig2.csv").write_text((folder / "rig2.csv").read_text().replace("\n", "\n#", 1).replace("\n", ",1\n"))
+    code, out, err = run_here(*command)
+    assert (code, out) == (2, b"")
+    assert "rig2.csv" in err.decode()
+
+
+def test_a_table_is_not_a_model_to_explore(run_here: Run, folder: Path) -> None:
+    code, out, err = run_here("explore", "u.csv", "--no-browser")
+    assert (code, out) == (2, b"")
+    assert "u.csv is a table; start `ltinet explore` and drop it on the page" in err.decode()

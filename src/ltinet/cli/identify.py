@@ -27,7 +27,7 @@ _OPTION_NAMES = {  # arguments in Python, options here
     "the table or arrays": "the table", "give dt if": "give --dt if",
 }  # fmt: skip
 
-Data = Annotated[str, typer.Argument(metavar="DATA", hidden=True)]
+Data = Annotated[list[str], typer.Argument(metavar="DATA...", hidden=True)]
 Inputs = Annotated[str, option("NAMES", "Input columns, names or numbers: Force,2.")]
 Outputs = Annotated[str, option("NAMES", "Output columns, names or numbers: y1,y2.")]
 Target = Annotated[str | None, option("NET", "Network file to write, or -.", "--output", "-o", default="none")]
@@ -82,7 +82,7 @@ def identify(  # noqa: PLR0913
 ) -> None:
     """Identify a system from measured inputs and outputs.
 
-    DATA is a CSV file, as spreadsheets and loggers write them; the unit of a column may be left out, as in --inputs
+    DATA is a CSV file, as spreadsheets and loggers write them, or several, one for each experiment; the unit of a column may be left out, as in --inputs
     valve for "valve (%)". Uneven times need --resample. Prints the result; with -o its network is written.
     """
     from ltinet.identification.api import identify as identify_system  # imported here to keep other commands fast
@@ -93,14 +93,15 @@ def identify(  # noqa: PLR0913
     reading = TableOptions(
         delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding, day_first=day_first
     )
-    table = read_columns(data, tables.table_options(reading, f"{inputs},{outputs}"))
-    u, y = _select_columns(table, slice(None, n_inputs)), _select_columns(table, slice(n_inputs, None))
+    options = tables.table_options(reading, f"{inputs},{outputs}")
+    records = [read_columns(name, options) for name in data]
+    title = ", ".join(map(io.display_name, data))
     try:
-        with io.show_status(f"identifying from {len(table.t)} samples") as show:
+        with io.show_status(f"identifying from {sum(len(record.t) for record in records)} samples") as show:
             result = identify_system(
-                u,
-                y,
-                t=table.t,
+                [_select_columns(record, slice(None, n_inputs)) for record in records],
+                [_select_columns(record, slice(n_inputs, None)) for record in records],
+                t=[record.t for record in records],
                 resample=resample,
                 order=orders,
                 method=method,
@@ -113,9 +114,10 @@ def identify(  # noqa: PLR0913
                 callback=show,
             )
     except InvalidSignalError as error:
-        raise InvalidSignalError(f"{io.display_name(data)}: {_typed_option_names(str(error))}") from None
-    for line in table.notes:
-        io.print_note(line)
+        raise InvalidSignalError(f"{title}: {_typed_option_names(str(error))}") from None
+    for record in records:
+        for line in record.notes:
+            io.print_note(line)
     # The result goes to standard error where the network takes standard output.
     summary = _typed_option_names(str(result))
     if target == io.STANDARD_STREAM:
@@ -128,13 +130,15 @@ def identify(  # noqa: PLR0913
     if report is not None:
         io.use_headless_backend()
         with io.show_status("drawing the report"):
-            io.write_output(report, lambda path: result.report(path, title=io.display_name(data)))
+            io.write_output(report, lambda path: result.report(path, title=title))
         io.print_note(f"report written to {report}")
 
 
-def _check_targets(target: str | None, report: str | None, data: str) -> None:
+def _check_targets(target: str | None, report: str | None, data: list[str]) -> None:
     """Check before any work that network and report can be written."""
-    sources = {"the table": data}
+    sources = {"the table" if len(data) == 1 else f"table {number}": name for number, name in enumerate(data, start=1)}
+    if data.count(io.STANDARD_STREAM) > 1:
+        raise typer.BadParameter("only one of them can come from standard input", param_hint="'DATA'")
     if report is not None:
         if report == io.STANDARD_STREAM or Path(report).suffix.lower() not in (".html", ".htm"):
             raise FileFormatError(f"{format_path(report)} is not the name of a report; it must end in .html")

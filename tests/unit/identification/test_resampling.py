@@ -72,5 +72,30 @@ def test_resampling_needs_times_of_one_record() -> None:
     t, u, y = zero_held_record()
     with pytest.raises(InvalidSignalError, match="resample needs the times"):
         ltinet.identify(u, y, dt=0.1, resample=0.1, order=2)
-    with pytest.raises(InvalidSignalError, match="resample each experiment"):
+    with pytest.raises(InvalidSignalError, match="give t as a list of the times of each experiment"):
         ltinet.identify([u, u], [y, y], t=t, resample=0.1, order=2)
+
+
+def test_experiments_have_their_own_times() -> None:
+    t, u, y = zero_held_record()
+    parts = [slice(0, 700), slice(700, 1500)]
+    records = [[x[part] for part in parts] for x in (u, y, t)]
+    result = ltinet.identify(*records[:2], t=records[2], resample=STEP, order=2, delay=0, trend="none")
+    assert result.notes[0].startswith("1500 samples at steps of 0.05 to 0.15 resampled to ")
+    np.testing.assert_allclose(np.sort_complex(result.system.poles()), np.sort_complex(SYSTEM.poles()), rtol=0.03)
+    even = [STEP * np.arange(700), 7.0 + STEP * np.arange(800)]
+    inputs = records[0]
+    outputs = [SYSTEM.simulate(one, times - times[0], hold="zero").y for one, times in zip(inputs, even, strict=True)]
+    result = ltinet.identify(inputs, outputs, t=even, order=2, delay=0, trend="none")
+    np.testing.assert_allclose(np.sort_complex(result.system.poles()), np.sort_complex(SYSTEM.poles()), rtol=1e-6)
+
+
+def test_experiments_need_one_step() -> None:
+    _, u, y = zero_held_record()
+    times = [0.1 * np.arange(700), 0.2 * np.arange(800)]
+    with pytest.raises(InvalidSignalError, match=r"steps of 0\.1 and 0\.2; .*resample=0\.1"):
+        ltinet.identify([u[:700], u[700:]], [y[:700], y[700:]], t=times, order=2)
+    with pytest.raises(InvalidSignalError, match="t has 2 records of times and u has 1"):
+        ltinet.identify([u], [y], t=times, order=2)
+    with pytest.raises(InvalidSignalError, match="t has 700 times and u has 800 samples"):
+        ltinet.identify([u[:700], u[700:]], [y[:700], y[700:]], t=[times[0], times[0]], order=2)
