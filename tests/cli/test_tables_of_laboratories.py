@@ -178,7 +178,7 @@ def test_several_files_are_several_experiments(run_here: Run, folder: Path) -> N
     assert "rig2.csv" in err.decode()
 
 
-def test_a_table_is_not_a_model_to_explore(run_here: Run, folder: Path) -> None:
+def test_a_table_is_not_a_model_to_explore(run_here: Run) -> None:
     code, out, err = run_here("explore", "u.csv", "--no-browser")
     assert (code, out) == (2, b"")
     assert "u.csv is a table; start `ltinet explore` and drop it on the page" in err.decode()

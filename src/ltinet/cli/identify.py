@@ -82,8 +82,9 @@ def identify(  # noqa: PLR0913
 ) -> None:
     """Identify a system from measured inputs and outputs.
 
-    DATA is a CSV file, as spreadsheets and loggers write them, or several, one for each experiment; the unit of a column may be left out, as in --inputs
-    valve for "valve (%)". Uneven times need --resample. Prints the result; with -o its network is written.
+    DATA is a CSV file, as spreadsheets and loggers write them, or several, one for each experiment. The unit of a
+    column may be left out, as in --inputs valve for "valve (%)". Uneven times need --resample. Prints the result; with -o
+    its network is written.
     """
     from ltinet.identification.api import identify as identify_system  # imported here to keep other commands fast
 
