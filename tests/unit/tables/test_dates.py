@@ -94,3 +94,12 @@ def test_day_first_is_true_or_false() -> None:
 @pytest.mark.parametrize("name", ["Date/Time", "Date / Time", "Datum/Uhrzeit", "Date Time", "date_time"])
 def test_columns_of_dates_with_times_are_recognised_by_their_name(name: str) -> None:
     assert read(f"{name};T\n1;2\n2;3\n").names == ("T",)
+
+
+@pytest.mark.parametrize("stamp", ["13.03.2026 08:00:00", "2026-03-13 08:00:00,5"])
+@pytest.mark.parametrize("cells", ["1.5;2,5", "1.5;2.5"])
+def test_points_in_values_are_refused_beside_points_in_dates(stamp: str, cells: str) -> None:
+    """Dots of dates pass the fast parser; those of values in a table with decimal commas must not."""
+    text = f"Zeit;u;v\n13.03.2026 07:00:00;1,5;2,5\n{stamp};{cells}\n13.03.2026 09:00:00;1,5;2,5\n"
+    with pytest.raises(FileFormatError, match=r"line 3.*decimal mark"):
+        read(text, decimal=",")
