@@ -117,9 +117,15 @@ def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal[
 
 
 @overload
-def named_system() -> dict[str, str]: ...
+def named_system() -> dict[str, str]:  # noqa: D418 - public definitions are documented
+    """Return the parameters of the systems by their names."""
+
+
 @overload
-def named_system(name: str, **parameters: Any) -> StateSpace: ...
+def named_system(name: str, **parameters: Any) -> StateSpace:  # noqa: D418 - see above
+    """Return a system."""
+
+
 def named_system(name: str | None = None, **parameters: Any) -> StateSpace | dict[str, str]:
     """Build a system that is defined by formula, or list these systems: benchmarks and examples of the paper.
 

@@ -142,12 +142,8 @@ def _roles_from_past(values: Array) -> list[str | None]:
             if i != j:
                 gain[i, j] = _prediction_gain(scaled[_N_LAGS:, j], past[:, j], past[:, i])
     significant = gain > stats.chi2.isf(_SIGNIFICANCE, _N_LAGS) / n_rows
-    predicted = (significant & (gain > gain.T)).any(axis=0).tolist()
-    predicts = significant.any(axis=1).tolist()
-    return [
-        "answer" if is_output else "drive" if is_input else None
-        for is_output, is_input in zip(predicted, predicts, strict=True)
-    ]
+    better = significant & (gain > gain.T)
+    return ["answer" if better[:, j].any() else "drive" if significant[j].any() else None for j in range(n_columns)]
 
 
 def _prediction_gain(present: Array, own_past: Array, other_past: Array) -> float:

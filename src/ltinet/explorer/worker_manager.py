@@ -128,7 +128,7 @@ class WorkerManager:
             worker.waiting[number] = request
             for digest in files.keys() - worker.known:
                 file = files[digest]
-                header = {"kind": "file", "hash": digest, "name": file.name, "options": file.options}
+                header: dict[str, object] = {"kind": "file", "hash": digest, "name": file.name, "options": file.options}
                 worker.send(header, file.content)
             worker.known.update(files)
             worker.send({"kind": kind, "id": number, "query": dict(query)})
