@@ -784,12 +784,12 @@ class DynamicNetwork(SystemOperators, LoopMethods):
         Parameters
         ----------
         path : str or path-like
-            File to write; an existing file is replaced.
+            File to write, with the suffix .safetensors or none; an existing file is replaced.
 
         Raises
         ------
         FileFormatError
-            If the file cannot be written.
+            If the suffix is another one, or the file cannot be written.
         """
         write_network(path, self._context.stored._replace(settings=self.signal_settings))
 

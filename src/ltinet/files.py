@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
@@ -12,7 +12,7 @@ from ltinet.io.system_files import read_system, write_system
 from ltinet.network.network_file import read_network
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import MatrixLike
-from ltinet.systems.named_systems import build_system
+from ltinet.systems.named_systems import build_system, describe_systems
 
 
 def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
@@ -116,8 +116,18 @@ def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal[
     write_system(state_space.matrices, path, mat_version=mat_version, settings=state_space.signal_settings)
 
 
-def named_system(name: str, **parameters: Any) -> StateSpace:
-    """Build a system that is defined by formula: a benchmark of the literature or an example of the paper.
+@overload
+def named_system() -> dict[str, str]:  # noqa: D418 - public definitions are documented
+    """Return the parameters of the systems by their names."""
+
+
+@overload
+def named_system(name: str, **parameters: Any) -> StateSpace:  # noqa: D418 - see above
+    """Return a system."""
+
+
+def named_system(name: str | None = None, **parameters: Any) -> StateSpace | dict[str, str]:
+    """Build a system that is defined by formula, or list these systems: benchmarks and examples of the paper.
 
     ============================  =============================================  =====================================
     name                          system                                         parameters and defaults
@@ -140,15 +150,15 @@ def named_system(name: str, **parameters: Any) -> StateSpace:
 
     Parameters
     ----------
-    name : str
-        Name of the system, from the table.
+    name : str, optional
+        Name of the system, from the table. Without it the systems are listed.
     **parameters : float or int
         Parameters of that system; `ltinet.systems.named_systems` documents the equations, inputs and outputs.
 
     Returns
     -------
-    StateSpace
-        Continuous-time system.
+    StateSpace or dict
+        Continuous-time system; without a name the parameters of each system with their default values, by its name.
 
     Raises
     ------
@@ -160,7 +170,11 @@ def named_system(name: str, **parameters: Any) -> StateSpace:
     >>> import ltinet
     >>> ltinet.named_system("penzl", n_real=500).n_states
     506
+    >>> ltinet.named_system()["heat_rod"]
+    'n_states=200, diffusivity=0.01'
     """
+    if name is None:
+        return describe_systems()
     return StateSpace.of(build_system(name, parameters))
 
 

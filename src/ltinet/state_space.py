@@ -261,9 +261,7 @@ class StateSpace(SystemOperators, LoopMethods):
         """Names of the states; x1, x2, … by default."""
         return self.matrices.state_names
 
-    def with_names(
-        self, *, inputs: NamesLike = None, outputs: NamesLike = None, states: NamesLike = None
-    ) -> "StateSpace":
+    def with_names(self, inputs: NamesLike = None, outputs: NamesLike = None, states: NamesLike = None) -> "StateSpace":
         """Return the same system with other names.
 
         Parameters

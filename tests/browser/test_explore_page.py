@@ -182,3 +182,28 @@ def test_the_shared_page_slides_without_a_server(browser: Any, served: ServedPag
     assert [url for url in shared.asked if not url.startswith(("file:", "data:"))] == []
     assert shared.complaints == []
     shared.close()
+
+
+def test_a_table_that_cannot_be_read_is_read_again_with_options_of_the_page(page: Explored) -> None:
+    rng = np.random.default_rng(4)
+    u = rng.choice([-1.0, 1.0], 300)
+    y = ltinet.construct(([[-1.0]], [[1.0]], [[2.0]])).simulate(u, 1.0 * np.arange(300), hold="zero").y[:, 0]
+    rows = (f"01.03.2026 08:{k // 60:02d}:{k % 60:02d};{y[k]:.6f};{u[k]:.0f}" for k in range(300))
+    content = "\n".join(["Zeit;a;b", *rows, ""])
+    page.part("file").set_input_files({"name": "rig.csv", "mimeType": "", "buffer": content.encode()})
+    page.part("error").wait_for(state="visible")
+    assert "Dates: day first" in page.error()
+    assert page.tab.get_by_role("button", name="Identify a system").is_hidden()
+    page.tab.get_by_label("Dates").select_option("day first")
+    page.tab.get_by_role("button", name="Read again").click()
+    page.tab.get_by_role("button", name="Identify a system").wait_for(state="visible")
+    assert page.part("error").is_hidden()
+    # The second column drives the first one.
+    assert page.part("columns-list").locator("select").first.input_value() == "answer"
+    assert page.part("columns-list").locator("select").last.input_value() == "drive"
+    page.tab.get_by_role("button", name="Identify a system").click()
+    page.tab.wait_for_function(
+        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 states')"
+    )
+    assert page.part("input").locator("option").all_inner_texts() == ["b"]
+    assert page.part("output").locator("option").all_inner_texts() == ["a"]

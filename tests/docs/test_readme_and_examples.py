@@ -28,3 +28,15 @@ def test_examples_run_and_print(
     monkeypatch.setattr(sys, "argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "docs" / "index.md"], ids=lambda path: path.stem)
+def test_first_pages_have_a_problem_a_picture_ten_lines_and_limits(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    places = [
+        text.index(mark) for mark in ("You have a linear model", "![", "```python", "pip install", "When not to use it")
+    ]
+    assert places == sorted(places)
+    assert len(python_blocks(path)[0].strip().splitlines()) <= 12  # ten statements, comments and blank lines
+    assert 'pip install ".[plot]"' in text
+    assert 'pip install "ltinet[plot]"' in text

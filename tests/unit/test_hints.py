@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ltinet
+from ltinet._util.text import install_hint
 from ltinet.errors import FileFormatError, InvalidSignalError, InvalidSystemError
 
 SYSTEM = ltinet.named_system("mass_spring_damper", n_masses=2)
@@ -82,3 +83,38 @@ def test_completion_offers_what_users_may_use() -> None:
     solution = NET.simulate(np.zeros(11), TIMES)
     assert not {"judge", "trajectory"} & set(dir(solution))
     assert "trusted" not in dir(NET.layers[0])
+
+
+def test_named_systems_are_listed() -> None:
+    known = ltinet.named_system()
+    assert known["heat_rod"] == "n_states=200, diffusivity=0.01"
+    assert all(ltinet.named_system(name).n_states for name in known if name not in ("heat_plate", "blobs"))
+    with pytest.raises(AttributeError, match=r"use ltinet\.named_system\(\)"):
+        ltinet.NAMED_SYSTEMS  # noqa: B018 - asked for its error
+
+
+@pytest.mark.parametrize("name", ["net.npz", "net.mat", "net.pt"])
+def test_networks_are_saved_under_their_suffix(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileFormatError, match=rf"{name} must end in \.safetensors"):
+        NET.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_may_be_given_by_position() -> None:
+    assert SYSTEM.with_names(["force"], ["position"]).output_names == ("position",)
+
+
+@pytest.mark.parametrize("extra", ["plot", "tables", "torch"])
+def test_installation_works_in_a_clone_and_from_an_index(extra: str) -> None:
+    hint = install_hint(extra)
+    assert f'pip install "ltinet[{extra}]"' in hint
+    assert f'in a clone with pip install ".[{extra}]"' in hint
+
+
+def test_a_missing_value_of_the_input_is_located() -> None:
+    u = np.zeros((11, 1))
+    u[7] = np.nan
+    with pytest.raises(
+        InvalidSignalError, match=r"u has entries that are not finite, the first nan at sample 7 of channel 0;"
+    ):
+        NET.simulate(u, TIMES)

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import ParamSpec, TypeVar
 
 EQUIVALENT_CALLS = {
-    "NAMED_SYSTEMS": "help(ltinet.named_system), which lists the names",
+    "NAMED_SYSTEMS": "ltinet.named_system(), which lists the systems",
     "StateSpaceModel": "ltinet.StateSpace(A, B, C, D)",
     "TransferFunction": "ltinet.tf(num, den)",
     "TransferFunctionModel": "ltinet.tf(num, den)",

@@ -68,6 +68,11 @@ def format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def install_hint(extra: str) -> str:
+    """Return how an extra is installed, from a package index or in a clone."""
+    return f'install it with pip install "ltinet[{extra}]", or in a clone with pip install ".[{extra}]"'
+
+
 def format_rows(title: str, rows: Sequence[tuple[str, str]]) -> str:
     """Format labels and values as aligned lines below a title."""
     width = max(len(label) for label, _ in rows)

@@ -58,6 +58,7 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     dt: tables.Dt = None,
     gaps: tables.RecordGaps = "error",
     encoding: tables.Encoding = "utf-8",
+    day_first: tables.DayFirst = None,
 ) -> None:
     """Compare a model with measured inputs and outputs.
 
@@ -69,7 +70,9 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
 
     if net == io.STANDARD_STREAM == data:
         raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / 'DATA'")
-    reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
+    reading = TableOptions(
+        delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding, day_first=day_first
+    )
     tables.table_options(reading, None)
     if picture is not None:
         io.check_picture_target(picture, {"the model": net, "the table": data})

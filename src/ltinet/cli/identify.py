@@ -9,13 +9,12 @@ import typer
 from ltinet._util.text import format_path, sanitize
 from ltinet.cli import io
 from ltinet.cli import options as tables
-from ltinet.cli.options import flag, option
+from ltinet.cli.options import flag, option, parse_names
 from ltinet.cli.samples import read_columns
 from ltinet.cli.sources import check_network_target
 from ltinet.errors import FileFormatError, InvalidSignalError
 from ltinet.plotting.figures import require_matplotlib
 from ltinet.signals.sampled import Hold
-from ltinet.signals.times import TimeAxis
 from ltinet.tables.options import TableOptions
 from ltinet.tables.table import Table
 
@@ -23,9 +22,12 @@ _MAX_STATES = 1000  # accepted by --order: no record determines more
 _NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*", re.ASCII)
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _STABLE: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
-_OPTION_NAMES = {"stable=True": "--stable yes", "block_rows": "--block-rows"}  # arguments in Python, options here
+_OPTION_NAMES = {  # arguments in Python, options here
+    "stable=True": "--stable yes", "block_rows": "--block-rows", "resample=": "--resample ", "resample is": "--resample is",
+    "the table or arrays": "the table", "give dt if": "give --dt if",
+}  # fmt: skip
 
-Data = Annotated[str, typer.Argument(metavar="DATA", hidden=True)]
+Data = Annotated[list[str], typer.Argument(metavar="DATA...", hidden=True)]
 Inputs = Annotated[str, option("NAMES", "Input columns, names or numbers: Force,2.")]
 Outputs = Annotated[str, option("NAMES", "Output columns, names or numbers: y1,y2.")]
 Target = Annotated[str | None, option("NET", "Network file to write, or -.", "--output", "-o", default="none")]
@@ -43,6 +45,9 @@ HoldOption = Annotated[Hold, option(None, "Input between samples: constant (zero
 Stable = Annotated[
     Literal["auto", "yes", "no"],
     option(None, "Unstable poles: reflect (yes), keep (no), or decide automatically.", default=True),
+]
+Resample = Annotated[
+    float | None, option("STEP", "Time step to which a table with uneven times is resampled.", default="none")
 ]
 Refine = Annotated[bool, flag("--refine/--no-refine", "Refine the model by minimizing the output error.")]
 
@@ -70,28 +75,35 @@ def identify(  # noqa: PLR0913
     time_unit: tables.TimeUnit = None,
     zone: tables.Zone = None,
     dt: tables.Dt = None,
+    resample: Resample = None,
     gaps: tables.RecordGaps = "error",
     encoding: tables.Encoding = "utf-8",
+    day_first: tables.DayFirst = None,
 ) -> None:
     """Identify a system from measured inputs and outputs.
 
-    DATA is a CSV file with evenly spaced times, as spreadsheets and loggers write them. Prints the result; with -o its
-    network is written.
+    DATA is a CSV file, as spreadsheets and loggers write them, or several, one for each experiment. The unit of a
+    column may be left out, as in --inputs valve for "valve (%)". Uneven times need --resample. Prints the result; with -o
+    its network is written.
     """
     from ltinet.identification.api import identify as identify_system  # imported here to keep other commands fast
 
     _check_targets(target, report, data)
-    n_inputs = len(inputs.split(","))
+    n_inputs = len(parse_names(inputs) or ())
     orders, delays = _orders(order), _delays(delay)
-    reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
-    table = read_columns(data, tables.table_options(reading, f"{inputs},{outputs}"))
-    u, y = _select_columns(table, slice(None, n_inputs)), _select_columns(table, slice(n_inputs, None))
+    reading = TableOptions(
+        delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding, day_first=day_first
+    )
+    options = tables.table_options(reading, f"{inputs},{outputs}")
+    records = [read_columns(name, options) for name in data]
+    title = ", ".join(map(io.display_name, data))
     try:
-        with io.show_status(f"identifying from {len(table.t)} samples") as show:
+        with io.show_status(f"identifying from {sum(len(record.t) for record in records)} samples") as show:
             result = identify_system(
-                u,
-                y,
-                dt=_step(table),
+                [_select_columns(record, slice(None, n_inputs)) for record in records],
+                [_select_columns(record, slice(n_inputs, None)) for record in records],
+                t=[record.t for record in records],
+                resample=resample,
                 order=orders,
                 method=method,
                 block_rows=block_rows,
@@ -103,9 +115,10 @@ def identify(  # noqa: PLR0913
                 callback=show,
             )
     except InvalidSignalError as error:
-        raise InvalidSignalError(f"{io.display_name(data)}: {_typed_option_names(str(error))}") from None
-    for line in table.notes:
-        io.print_note(line)
+        raise InvalidSignalError(f"{title}: {_typed_option_names(str(error))}") from None
+    for record in records:
+        for line in record.notes:
+            io.print_note(line)
     # The result goes to standard error where the network takes standard output.
     summary = _typed_option_names(str(result))
     if target == io.STANDARD_STREAM:
@@ -118,13 +131,15 @@ def identify(  # noqa: PLR0913
     if report is not None:
         io.use_headless_backend()
         with io.show_status("drawing the report"):
-            io.write_output(report, lambda path: result.report(path, title=io.display_name(data)))
+            io.write_output(report, lambda path: result.report(path, title=title))
         io.print_note(f"report written to {report}")
 
 
-def _check_targets(target: str | None, report: str | None, data: str) -> None:
+def _check_targets(target: str | None, report: str | None, data: list[str]) -> None:
     """Check before any work that network and report can be written."""
-    sources = {"the table": data}
+    sources = {"the table" if len(data) == 1 else f"table {number}": name for number, name in enumerate(data, start=1)}
+    if data.count(io.STANDARD_STREAM) > 1:
+        raise typer.BadParameter("only one of them can come from standard input", param_hint="'DATA'")
     if report is not None:
         if report == io.STANDARD_STREAM or Path(report).suffix.lower() not in (".html", ".htm"):
             raise FileFormatError(f"{format_path(report)} is not the name of a report; it must end in .html")
@@ -167,18 +182,6 @@ def _delays(text: str) -> int | list[int] | Literal["auto"]:
 
 def _select_columns(table: Table, columns: slice) -> Table:
     return Table(table.t, table.values[:, columns], table.names[columns], table.start, ())
-
-
-def _step(table: Table) -> float:
-    """Return the time step of a table; raise `InvalidSignalError` if it is not constant."""
-    step = TimeAxis.of(table.t).step
-    if step is None or not step > 0.0:
-        raise InvalidSignalError(
-            "the times are not evenly spaced; resample the table first, in Python: te = np.linspace(t[0], t[-1], "
-            "len(t)), then np.interp(te, t, column) for every column; if only the times are rounded, give the time step "
-            "with --dt"
-        )
-    return step
 
 
 def _typed_option_names(text: str) -> str:

@@ -77,12 +77,17 @@ ChosenColumns = Annotated[
     str | None, option("NAMES", "Table: input columns, names or numbers: 2,3 or Force,Torque.", default="all")
 ]
 Encoding = Annotated[str, option("NAME", "Table: text encoding.", default=True)]
-_OPTION = re.compile(rf'\b({"|".join(field.name for field in fields(TableOptions))})="')
+DayFirst = Annotated[
+    bool | None,
+    option(None, "Table: order of dates such as 01.03.2026.", "--day-first/--month-first", default=_DETECTED),
+]
+_OPTION = re.compile(rf'\b({"|".join(field.name for field in fields(TableOptions))})=("|\[[^\]]*\])')
+_FLAGS = {"header=False": "--no-header", "day_first=True": "--day-first", "day_first=False": "--month-first"}
 
 
 def table_options(options: TableOptions, columns: str | None) -> TableOptions:
     """Return validated table options with the columns, separated by commas."""
-    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
+    chosen = parse_names(columns)
     with typed_option_names():
         return validate_options(options.with_columns(chosen))
 
@@ -93,5 +98,12 @@ def typed_option_names() -> Iterator[None]:
     try:
         yield
     except FileFormatError as error:
-        message = _OPTION.sub(lambda match: f'--{match[1].replace("_", "-")} "', str(error))
-        raise type(error)(message.replace("header=False", "--no-header")) from None
+        message = str(error)
+        for argument, typed in _FLAGS.items():
+            message = message.replace(argument, typed)
+        raise type(error)(_OPTION.sub(_typed_option, message)) from None
+
+
+def _typed_option(match: re.Match[str]) -> str:
+    value = match[2].strip("[]").replace(", ", ",")
+    return f"--{match[1].replace('_', '-')} {value}"

@@ -89,7 +89,10 @@ def read_columns(name: str, options: TableOptions) -> Table:
                 )
             return read_whole_table(source, name)
     except FileFormatError as error:
-        raise FileFormatError(str(error).replace("columns must", "--inputs and --outputs must")) from None
+        message = str(error).replace("columns must", "--inputs and --outputs must")
+        raise FileFormatError(
+            message.replace('others with --columns "…"', "others with --inputs and --outputs")
+        ) from None
 
 
 def read_whole_table(source: TableReader, name: str) -> Table:

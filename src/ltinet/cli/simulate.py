@@ -36,7 +36,7 @@ from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.export.sample_files import ROWS_PER_CHUNK, WRITERS, csv_line, csv_rows
 from ltinet.signals.conversion import match_columns
 from ltinet.signals.sampled import Hold, SampledSignal
-from ltinet.signals.times import grid_tolerance, uniform_step
+from ltinet.signals.times import TimeAxis, grid_tolerance, resampled_times, uniform_step
 from ltinet.simulation.api import resolve_hold
 from ltinet.simulation.engines import ENGINES
 from ltinet.simulation.options import DEGREES
@@ -183,6 +183,9 @@ InitialState = Annotated[
     str | None, option("STATE", "Initial state of the system: 1,0,-2, or a .npz or .mat file with x0.", default="zero")
 ]
 Picture = Annotated[str | None, option("FILE", "Picture of the outputs: .png, .svg or .pdf.", "--plot")]
+Resample = Annotated[
+    float | None, option("STEP", "Time step of the outputs; inputs stay as they are.", default="times of the table")
+]
 Engine = Annotated[
     EngineName, option(None, "In closed form, or with an ODE solver (the paper's Algorithms 3 and A.1).", default=True)
 ]
@@ -202,6 +205,7 @@ def simulate(  # noqa: PLR0913
     file_format: Format = None,
     hold: HoldOption = None,
     x0: InitialState = None,
+    resample: Resample = None,
     engine: Engine = "exact",
     method: Method = None,
     rtol: Rtol = None,
@@ -217,6 +221,7 @@ def simulate(  # noqa: PLR0913
     gaps: tables.FillGaps = "error",
     columns: tables.ChosenColumns = None,
     encoding: tables.Encoding = "utf-8",
+    day_first: tables.DayFirst = None,
 ) -> None:
     """Simulate a network: outputs at the times of a table of inputs.
 
@@ -230,7 +235,9 @@ def simulate(  # noqa: PLR0913
     """
     if net == io.STANDARD_STREAM == table:
         raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / '--input'")
-    reading = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
+    reading = TableOptions(
+        delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding, day_first=day_first
+    )
     options = tables.table_options(reading, columns)
     solver = {name: value for name, value in (("method", method), ("rtol", rtol), ("atol", atol)) if value is not None}
     if solver and engine == "exact":
@@ -244,14 +251,16 @@ def simulate(  # noqa: PLR0913
     network = read_network(net)
     run = {"x0": None if x0 is None else parse_initial_state(x0, network.n_states), "hold": hold}
     with tables.typed_option_names(), open_samples(table, options) as source:
-        in_chunks = engine == "exact" and picture is None and _writes_in_chunks(table, target, kind)
+        in_chunks = (
+            engine == "exact" and picture is None and resample is None and _writes_in_chunks(table, target, kind)
+        )
         if in_chunks and isinstance(source, TableReader):
             n_samples = _stream(network, source, str(target), run)
         else:
             samples = source if isinstance(source, Samples) else _read(source, network, table)
             shows_progress = engine != "exact"  # ODE solvers count their layers
             with nullcontext() if shows_progress else io.show_status(f"simulating {source.title}"):
-                solution = _simulate_samples(network, samples, {**run, "engine": engine, **solver})
+                solution = _simulate_samples(network, samples, {**run, "engine": engine, **solver}, resample)
             if picture is not None:
                 # Unnamed inputs get the names of the table's columns.
                 table_names = source.names if isinstance(source, TableReader) else None
@@ -288,9 +297,8 @@ def _writes_in_chunks(table: str, output: str | None, kind: str) -> bool:
 
 
 def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict[str, Any]) -> int:
-    columns, chunks, n_samples = _input_columns(source, network), source.chunks(), 0
-    if columns is not None:
-        chunks = (TableChunk(chunk.t, chunk.values[:, columns]) for chunk in chunks)
+    _select_inputs(source, network)
+    chunks, n_samples = source.chunks(), 0
 
     def pieces() -> Iterator[bytes]:
         nonlocal n_samples
@@ -304,18 +312,21 @@ def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict
 
 
 def _read(source: TableReader, network: DynamicNetwork, table: str) -> Samples:
-    columns = _input_columns(source, network)
+    _select_inputs(source, network)
     samples = read_whole_table(source, table)
-    return Samples(source.title, samples.t, samples.values if columns is None else samples.values[:, columns])
+    return Samples(source.title, samples.t, samples.values)
 
 
-def _input_columns(source: TableReader, network: DynamicNetwork) -> list[int] | None:
-    """Return the columns of named inputs in the table; None where columns are taken in their order."""
+def _select_inputs(source: TableReader, network: DynamicNetwork) -> None:
+    """Select the columns of named inputs, so that others may hold anything; else columns are taken in their order."""
     names = _input_names(network)
     if names is not None and len(source.names) > len(names) and set(names) <= set(source.names):
-        return [source.names.index(name) for name in names]  # beside measured outputs, for example
+        source.select([source.names.index(name) for name in names])  # beside measured outputs, for example
+        return
     _check_input_count(len(source.names), source.title, network)
-    return None if names is None else match_columns(source.names, names, source.title)
+    columns = None if names is None else match_columns(source.names, names, source.title)
+    if columns is not None:
+        source.select(columns)
 
 
 def _input_names(network: DynamicNetwork) -> tuple[str, ...] | None:
@@ -338,12 +349,20 @@ def _with_progress(pieces: Iterable[bytes], total: int | None, noun: str, output
     return pieces if output == io.STANDARD_STREAM else track_progress(pieces, total=total, noun=noun)
 
 
-def _simulate_samples(network: DynamicNetwork, samples: Samples, options: dict[str, Any]) -> Solution:
+def _simulate_samples(
+    network: DynamicNetwork, samples: Samples, options: dict[str, Any], resample: float | None
+) -> Solution:
+    """Simulate the samples; with `resample` the outputs are those at even times, and the inputs stay as they are."""
     _check_input_count(samples.values.shape[-1], samples.title, network)
+    u: Any = samples.values
     try:
-        solution = network.simulate(samples.values, samples.t, **options)
+        t = TimeAxis.of(samples.t).t
+        if resample is not None:
+            u = SampledSignal(t, u, hold=resolve_hold(options["hold"], network.signal_settings, network.dt))
+            t, options = resampled_times(t, resample), {**options, "hold": None}
+        solution = network.simulate(u, t, **options)
     except InvalidSignalError as error:
-        raise InvalidSignalError(f"{samples.title}: {error}") from None
+        raise InvalidSignalError(f"{samples.title}: {str(error).replace('resample is', '--resample is')}") from None
     index = first_nonfinite_index(solution.y)
     if index is not None:
         raise overflow_error(float(solution.t[index]))

@@ -1,8 +1,8 @@
 """Uploaded files held in memory: reading them with the readers of the library, and a store with size limits.
 
 The readers need paths. The content is written to a temporary folder in memory (/dev/shm) where there is one, under a
-name chosen here, and deleted after reading. The store keys files by the hash of their name and bytes and removes the
-oldest ones.
+name chosen here, and deleted after reading. The store keys files by the hash of their name, options and bytes and removes
+the oldest ones.
 """
 
 import hashlib
@@ -18,10 +18,11 @@ from typing import Any, NamedTuple, final
 from ltinet._util.text import sanitize
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, LtinetError
+from ltinet.explorer.uploaded_tables import page_messages, read_uploaded_table
 from ltinet.files import load, load_system, save_system
 from ltinet.io.system_files import SYSTEM_SUFFIXES
 from ltinet.state_space import StateSpace
-from ltinet.tables.table import Table, read_table
+from ltinet.tables.table import Table
 
 UploadContent = StateSpace | DynamicNetwork | Table
 _MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - a folder of memory, in which nothing outlives the call
@@ -35,6 +36,8 @@ class Upload(NamedTuple):
 
     name: str
     content: bytes
+    options: str = ""
+    """How a table is read, as in `decimal=,&day_first=true`."""
 
     @property
     def title(self) -> str:
@@ -60,9 +63,12 @@ def read_upload(file: Upload) -> UploadContent:
         try:
             if file.suffix == ".safetensors":
                 return load(path, max_bytes=_MAX_ARRAY_BYTES)
-            return read_table(path) if file.suffix in _TABLES else load_system(path, max_bytes=_MAX_ARRAY_BYTES)
+            if file.suffix in _TABLES:
+                return read_uploaded_table(path, file.options)
+            return load_system(path, max_bytes=_MAX_ARRAY_BYTES)
         except LtinetError as error:
-            raise FileFormatError(str(error).replace(str(path), sanitize(file.name))) from None
+            message = str(error).replace(str(path), sanitize(file.name))
+            raise FileFormatError(page_messages(message) if file.suffix in _TABLES else message) from None
 
 
 def to_upload(model: StateSpace | DynamicNetwork, name: str) -> Upload:
@@ -88,6 +94,7 @@ def _temporary_folder() -> Iterator[Path]:
 
 
 MAX_UPLOAD_BYTES = 64 * 2**20  # of one file
+MAX_OPTIONS = 1000  # characters
 _MAX_FILES = 8
 _MAX_TOTAL_BYTES = 256 * 2**20
 
@@ -136,5 +143,6 @@ class UploadStore:
 
 
 def upload_hash(file: Upload) -> str:
-    """Return the key of a file: the hash of its name and its bytes."""
-    return hashlib.sha256(file.name.encode(errors="replace") + b"\0" + file.content).hexdigest()
+    """Return the key of a file: the hash of its name, its options and its bytes."""
+    head = "\0".join([file.name, file.options] if file.options else [file.name])
+    return hashlib.sha256(head.encode(errors="replace") + b"\0" + file.content).hexdigest()

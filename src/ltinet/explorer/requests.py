@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from ltinet._util.text import sanitize
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import LtinetError
-from ltinet.explorer.files import file_bytes, read_upload
+from ltinet.explorer.files import Upload, file_bytes, read_upload
 from ltinet.explorer.page import render_shared_page
 from ltinet.explorer.state import ViewState, parse_state
 from ltinet.explorer.subject import CHIRP, EXAMPLES, N_TIMES, REDUCTION_TOLERANCE, ExcitationRun, find_upload
+from ltinet.explorer.uploaded_tables import guess_roles, parse_reading_options
 from ltinet.explorer.view_service import ViewService
 from ltinet.explorer.views import JSONObject, encode_json
 from ltinet.tables.table import Table
@@ -45,7 +46,9 @@ def describe_upload(service: ViewService, state: ViewState) -> JSONObject:
     content = read_upload(file)
     name = sanitize(file.name)
     if isinstance(content, Table):
-        return {"name": name, "kind": "table", "columns": [*map(sanitize, content.names)], "rows": len(content.t)}
+        names = [*map(sanitize, content.names)]
+        roles = guess_roles(content.names, content.values)
+        return {"name": name, "kind": "table", "columns": names, "roles": roles, "rows": len(content.t)}
     sizes = {"n_states": content.n_states, "n_inputs": content.n_inputs, "n_outputs": content.n_outputs}
     return {"name": name, "kind": "network" if isinstance(content, DynamicNetwork) else "system", **sizes}
 
@@ -101,14 +104,22 @@ def _system(service: ViewService, state: ViewState) -> list[str]:
         return [f"network = ltinet.load({file.name!r})", "system = network.system or network.to_state_space()"]
     content = read_upload(file)
     if isinstance(content, Table):
+        resample = parse_reading_options(file.options).get("resample")
+        resampled = "" if resample is None else f", resample={resample!r}"
         return [
-            f"table = ltinet.read_table({file.name!r})",
+            _read_table_line(file),
             f"u, y = table.values[:, {_indices(state.drive)}], table.values[:, {_indices(state.answer)}]",
-            "result = ltinet.identify(u, y, dt=(table.t[-1] - table.t[0]) / (len(table.t) - 1))",
+            f"result = ltinet.identify(u, y, t=table.t{resampled})",
             f"system = result.system.with_names(inputs={_names(content, state.drive)}, "
             f"outputs={_names(content, state.answer)})",
         ]
     return [f"system = ltinet.load_system({file.name!r})"]
+
+
+def _read_table_line(file: Upload) -> str:
+    options = {key: value for key, value in parse_reading_options(file.options).items() if key != "resample"}
+    more = "".join(f", {key}={value!r}" for key, value in options.items())
+    return f'table = ltinet.read_table({file.name!r}, gaps="split"{more})'
 
 
 def _input_lines(service: ViewService, state: ViewState, run: ExcitationRun) -> list[str]:
@@ -116,7 +127,7 @@ def _input_lines(service: ViewService, state: ViewState, run: ExcitationRun) -> 
         file, count = find_upload(service.files, state.u.removeprefix("file:")), run.u.shape[1]
         chosen = state.drive if len(state.drive) == count else tuple(range(1, count + 1))
         return [
-            f"table = ltinet.read_table({file.name!r})",
+            _read_table_line(file),
             f"t, u, x0 = table.t, table.values[:, {_indices(chosen)}], None",
         ]
     lines = [

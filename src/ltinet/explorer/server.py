@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, final
 from urllib.parse import parse_qsl, urlsplit
 
 from ltinet.errors import LtinetError
-from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
+from ltinet.explorer.files import MAX_OPTIONS, MAX_UPLOAD_BYTES, Upload
 from ltinet.explorer.page import DATA_MARK, data_block, page_files, render_page
 from ltinet.explorer.page_session import PageSession, upload_too_large
 from ltinet.explorer.requests import HANDLERS, PageResponse, error_response
@@ -186,7 +186,7 @@ class PageRequest(BaseHTTPRequestHandler):
         if content is None:
             return self._closing(error_response("the upload is incomplete; try again", 400))
         query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=4))
-        file = Upload(query.get("name", "")[-200:], content)
+        file = Upload(query.get("name", "")[-200:], content, query.get("options", "")[:MAX_OPTIONS])
         return self.server.session.drop(file, tab=self._tab(query.get("tab", "")))
 
     def _cancel(self, _: str) -> PageResponse:

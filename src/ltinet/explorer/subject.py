@@ -20,12 +20,12 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import suggest_names
 from ltinet.analysis.responses import suggest_end_time
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import InvalidSystemError
+from ltinet.errors import InvalidSignalError, InvalidSystemError
 from ltinet.explorer.files import Upload, UploadContent, read_upload
 from ltinet.explorer.state import InvalidStateError, ViewState
+from ltinet.explorer.uploaded_tables import page_messages, parse_reading_options
 from ltinet.files import named_system
 from ltinet.signals.sampled import Hold
-from ltinet.signals.times import TimeAxis
 from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
@@ -98,21 +98,23 @@ def example_system(name: str) -> StateSpace:
     return named_system(EXAMPLES[name].name, **EXAMPLES[name].parameters)
 
 
-def identify_table(title: str, table: Table, inputs: Sequence[int], outputs: Sequence[int]) -> "Subject":
+def identify_table(
+    title: str, table: Table, inputs: Sequence[int], outputs: Sequence[int], resample: float | None = None
+) -> "Subject":
     """Return the system between columns of a table, counted from 1, with its fit.
 
-    Raise `InvalidStateError` for missing or wrong columns and for uneven times.
+    Raise `InvalidStateError` for missing or wrong columns, `InvalidSignalError` for uneven times without `resample`.
     """
     from ltinet.identification.api import identify  # here, since most pages do not need it
 
     if not inputs or not outputs:
         raise InvalidStateError("this file is a table; choose its input and output columns")
     u, y = (_named_columns(table, numbers) for numbers in (inputs, outputs))
-    step = TimeAxis.of(table.t).step
-    if step is None or not step > 0.0:
-        raise InvalidStateError("the times of the table are not evenly spaced; resample it first")
-    result = identify(u, y, dt=step)
-    fits = ", ".join(f"{fit:.1f} %" for fit in result.fit(u, y))
+    try:
+        result = identify(u, y, t=table.t, resample=resample)
+    except InvalidSignalError as error:
+        raise InvalidSignalError(page_messages(str(error))) from None
+    fits = ", ".join(f"{fit:.1f} %" for fit in result.fits)
     facts = {"identified": f"{result.order} states, fit {fits}"}
     return Subject(title, *_check_system(result.system), notes=table.notes, facts=facts)
 
@@ -207,7 +209,7 @@ def build_subject(state: ViewState, files: UploadsByHash) -> Subject:
     if kind == "example":
         return _with_order(Subject(name, *_check_system(example_system(name))), state)
     file = find_upload(files, name)
-    return _with_order(_subject_of_upload(file.title, read_upload(file), state), state)
+    return _with_order(_subject_of_upload(file, read_upload(file), state), state)
 
 
 def find_upload(files: UploadsByHash, digest: str) -> Upload:
@@ -217,15 +219,16 @@ def find_upload(files: UploadsByHash, digest: str) -> Upload:
     return files[digest]
 
 
-def _subject_of_upload(title: str, content: UploadContent, state: ViewState) -> Subject:
+def _subject_of_upload(file: Upload, content: UploadContent, state: ViewState) -> Subject:
     if isinstance(content, Table):
-        return identify_table(title, content, state.drive, state.answer)
+        resample = parse_reading_options(file.options).get("resample")
+        return identify_table(file.title, content, state.drive, state.answer, resample)
     if isinstance(content, DynamicNetwork):
         system = content.system or content.to_state_space()
         condition = "" if content.form is None else f" with cond(T) = {content.form.condition:.4g}"
         note = f"the file holds a network of {content.n_layers} layers{condition}; the trade-off curve is that of its system"
-        return Subject(title, *_check_system(system), notes=(note,), reduction_error=content.reduction_error)
-    return Subject(title, *_check_system(content))
+        return Subject(file.title, *_check_system(system), notes=(note,), reduction_error=content.reduction_error)
+    return Subject(file.title, *_check_system(content))
 
 
 def _check_system(system: StateSpace) -> tuple[StateSpace, StateSpace]:
@@ -326,4 +329,7 @@ def _table_run(state: ViewState, net: DynamicNetwork, files: UploadsByHash) -> E
             f"one for each input, and at most {_MAX_SAMPLES} rows"
         )
     chosen = state.drive if len(state.drive) == net.n_inputs else tuple(range(1, net.n_inputs + 1))
-    return ExcitationRun(table.t, table_columns(table, chosen), None, net.hold or "linear", net.signal_settings)
+    u = table_columns(table, chosen)
+    if np.isnan(u).any():
+        raise InvalidStateError("an input column of the table has missing values; choose other columns")
+    return ExcitationRun(table.t, u, None, net.hold or "linear", net.signal_settings)

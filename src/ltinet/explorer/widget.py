@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from ltinet._util.text import install_hint
 from ltinet.errors import MissingDependencyError
-from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload
+from ltinet.explorer.files import MAX_OPTIONS, MAX_UPLOAD_BYTES, Upload
 from ltinet.explorer.page import asset_text, bundle_script
 from ltinet.explorer.page_session import PageSession, upload_too_large
 from ltinet.explorer.requests import HANDLERS, PageResponse, error_response
@@ -30,9 +31,7 @@ def create_widget(file: Upload | None) -> Any:
         import anywidget
         import traitlets
     except ImportError:
-        raise MissingDependencyError(
-            "explore in a notebook needs anywidget; install it with pip install 'ltinet[jupyter]'"
-        ) from None
+        raise MissingDependencyError(f"explore in a notebook needs anywidget; {install_hint('jupyter')}") from None
 
     class ExploreWidget(anywidget.AnyWidget):
         _esm, _css = bundle_script("widget.js"), asset_text("page.css")
@@ -67,7 +66,9 @@ def _answer(session: PageSession, kind: str, query: dict[str, str], buffers: Seq
     if kind == "upload":
         if sum(len(buffer) for buffer in buffers) > MAX_UPLOAD_BYTES:
             return upload_too_large()
-        return session.drop(Upload(query.get("name", "")[-200:], b"".join(buffers)), tab=tab)
+        return session.drop(
+            Upload(query.get("name", "")[-200:], b"".join(buffers), query.get("options", "")[:MAX_OPTIONS]), tab=tab
+        )
     if kind == "cancel":
         session.backend.cancel(tab, query.get("kind", ""))
         return PageResponse(200, b"{}")

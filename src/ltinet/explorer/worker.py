@@ -115,7 +115,7 @@ class _Worker:
         """Act on a message."""
         match header["kind"]:
             case "file":
-                self.service.files[header["hash"]] = Upload(header["name"], content)
+                self.service.files[header["hash"]] = Upload(header["name"], content, header["options"])
             case "forget":
                 self.service.files.pop(header["hash"], None)
             case kind:

@@ -127,7 +127,9 @@ class WorkerManager:
                 return number, request
             worker.waiting[number] = request
             for digest in files.keys() - worker.known:
-                worker.send({"kind": "file", "hash": digest, "name": files[digest].name}, files[digest].content)
+                file = files[digest]
+                header: dict[str, object] = {"kind": "file", "hash": digest, "name": file.name, "options": file.options}
+                worker.send(header, file.content)
             worker.known.update(files)
             worker.send({"kind": kind, "id": number, "query": dict(query)})
         return number, request

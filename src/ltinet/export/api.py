@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ltinet._util.text import install_hint
 from ltinet.errors import InvalidSystemError, MissingDependencyError
 from ltinet.export.fmu.description import Version
 from ltinet.export.manifest import Export, with_warnings
@@ -69,9 +70,7 @@ def to_control(system: SystemMatrices) -> Any:
     try:
         import control
     except ImportError as error:
-        raise MissingDependencyError(
-            'python-control is not installed; install it with pip install "ltinet[control]"'
-        ) from error
+        raise MissingDependencyError(f"python-control is not installed; {install_hint('control')}") from error
     matrices = (system.A, system.B, system.C, system.D, 0 if system.dt is None else system.dt)
     return control.StateSpace(*matrices, remove_useless_states=False, **system.names.by_kind)
 

@@ -34,7 +34,7 @@ from ltinet.identification.modal_model import modal_model_of_system, to_continuo
 from ltinet.identification.order_selection import EstimationSettings
 from ltinet.identification.output_error import leading_part
 from ltinet.identification.preprocessing import choose_units
-from ltinet.identification.records import Record, n_samples, resolve_time_step, validate_records
+from ltinet.identification.records import Record, n_samples, validate_timed_records
 from ltinet.identification.result import IdentificationResult
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.state_space import StateSpace
@@ -51,7 +51,8 @@ def identify(  # noqa: PLR0913
     y: Any,
     *,
     dt: float | None = None,
-    t: ArrayLike | None = None,
+    t: ArrayLike | Sequence[ArrayLike] | None = None,
+    resample: float | None = None,
     order: int | Sequence[int] | None = None,
     method: Literal["auto", "moesp", "n4sid", "cva"] = "auto",
     block_rows: int | None = None,
@@ -78,7 +79,12 @@ def identify(  # noqa: PLR0913
     dt
         Time between samples.
     t
-        Times of the samples, evenly spaced, instead of dt.
+        Times of the samples, evenly spaced, instead of dt; for experiments those of the first, or a list of those of
+        each.
+    resample
+        Step to which a record with uneven times t is resampled, about the usual step of t. Outputs are interpolated
+        linearly; inputs keep their last value under zero hold and are interpolated under linear hold. Changes faster
+        than the step are lost or folded to low frequencies.
     order
         Number of states, or several to choose from; by default up to 40, as far as the records allow.
     method
@@ -113,11 +119,8 @@ def identify(  # noqa: PLR0913
         If the records are invalid, or too short; the message says what would help.
 
     """
-    step = resolve_time_step(dt, t)
-    data = validate_records(u, y)
-    if t is not None and np.size(t) != data.first_length:
-        raise InvalidSignalError(f"t has {np.size(t)} times and u has {data.first_length} samples; give one for each")
     linear = validate_hold(hold) == "linear"
+    step, data = validate_timed_records(u, y, dt=dt, t=t, resample=resample, linear=linear)
     options = validate_estimation_options(order, method, block_rows, refine)
     validate_choice(trend, "trend", tuple(N_TRENDS))
     validate_choice(stable, "stable", (True, False, "auto"))

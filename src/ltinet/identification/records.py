@@ -5,19 +5,19 @@ arrays, tables, DataFrames or lists of these; runs of samples between gaps (NaN)
 channels that never change or repeat another channel are rejected, and outliers are reported.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count
 from ltinet.errors import InvalidSignalError
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.conversion import NamedColumns
-from ltinet.signals.times import TimeAxis, as_time_step
+from ltinet.signals.times import GRID_TOLERANCE, TimeAxis, as_time_step, resampled_times
 from ltinet.systems.signal_names import Names
 
 # Samples between two gaps. A run of fewer than the model has states says nothing about B and D. Median errors of impulse
@@ -63,20 +63,21 @@ class ExperimentData(NamedTuple):
     inputs: Names | None
     outputs: Names | None
     notes: tuple[str, ...]
-    first_length: int
-    """Number of samples of the first experiment, gaps included."""
 
 
-def validate_records(u: Any, y: Any) -> ExperimentData:
+def validate_records(u: Any, y: Any, conversions: Sequence[Callable[[Record], Record]] = ()) -> ExperimentData:
     """Return experiments from arrays `(T,)` or `(T, channels)`, tables, DataFrames, or lists of these.
+
+    `conversions` change the first experiments before they are split at their gaps.
 
     Raises InvalidSignalError where they are not numeric, not finite or inconsistent, or only short runs are left.
     """
     records: list[Record] = []
     n_gaps = 0
-    for record, runs in parse_experiments(u, y):
+    for number, (given, _) in enumerate(parse_experiments(u, y)):
+        record = conversions[number](given) if number < len(conversions) else given
         n_gaps += int(np.isnan(record.u).any(axis=1).sum() + np.isnan(record.y).any(axis=1).sum())
-        records += [record.part(rows) for rows in runs]
+        records += [record.part(rows) for rows in _find_runs(record)]
     if not records:
         raise InvalidSignalError(NO_RUN_MESSAGE)
     notes = []
@@ -86,7 +87,7 @@ def validate_records(u: Any, y: Any) -> ExperimentData:
         _reject_uninformative_channels(np.concatenate([getattr(record, name) for record in records]), name)
     notes += _outlier_notes(records)
     first_u, first_y = (u[0], y[0]) if _is_experiment_list(u) else (u, y)
-    return ExperimentData(tuple(records), _names(first_u), _names(first_y), tuple(notes), len(_plain_values(first_u)))
+    return ExperimentData(tuple(records), _names(first_u), _names(first_y), tuple(notes))
 
 
 def parse_experiments(u: Any, y: Any) -> list[tuple[Record, list[slice]]]:
@@ -123,22 +124,84 @@ def require_channels(record: Record, n_inputs: int, n_outputs: int) -> None:
         )
 
 
-def resolve_time_step(dt: Any, t: ArrayLike | None) -> float:
-    """Return the time between samples, from dt or from times.
+def validate_timed_records(
+    u: Any, y: Any, *, dt: Any, t: Any, resample: Any, linear: bool
+) -> tuple[float, ExperimentData]:
+    """Return the time between samples and the experiments, resampled to even times where `resample` is a step.
 
-    Raises InvalidSignalError where neither or both are given, dt is not positive, or times are not evenly spaced.
+    t has the times of the record, or of the first experiment, or is a list with those of each experiment. Outputs are
+    resampled by linear interpolation, and so are inputs with linear hold; those with zero hold keep their last value.
+    A time within GRID_TOLERANCE of a step from a sample is that of the sample. A NaN becomes a gap that reaches to the
+    samples beside it.
+
+    Raises InvalidSignalError where neither or both of dt and t are given, a step is not valid, or times are uneven and
+    not resampled.
     """
     if (dt is None) == (t is None):
         raise InvalidSignalError("give the time between samples as dt, or the times as t; one of them and not both")
-    if t is not None:
-        axis = TimeAxis.of(t)
+    if t is None:
+        if resample is not None:
+            raise InvalidSignalError("resample needs the times of the samples; give them as t instead of dt")
+        return as_time_step(dt, "dt"), validate_records(u, y)
+    n_experiments = len(u) if _is_experiment_list(u) else 1
+    axes = [TimeAxis.of(times) for times in (t if _is_experiment_list(t) else [t])]
+    if _is_experiment_list(t) and len(axes) != n_experiments:
+        raise InvalidSignalError(
+            f"t has {format_count(len(axes), 'record')} of times and u has {n_experiments}; give times for each"
+        )
+    if resample is None:
+        return _common_step(axes), validate_records(u, y, [partial(_with_length, len(axis.t)) for axis in axes])
+    if len(axes) != n_experiments:
+        raise InvalidSignalError(
+            "resample needs the times of all samples; give t as a list of the times of each experiment"
+        )
+    grids = [resampled_times(axis.t, resample) for axis in axes]
+    conversions = [partial(_resampled, axis.t, grid, linear=linear) for axis, grid in zip(axes, grids, strict=True)]
+    data = validate_records(u, y, conversions)
+    steps, method = np.concatenate([np.diff(axis.t) for axis in axes]), "interpolated" if linear else "held"
+    note = (
+        f"{sum(len(axis.t) for axis in axes)} samples at steps of {steps.min():.3g} to {steps.max():.3g} resampled to "
+        f"{sum(map(len, grids))} at steps of {float(resample):g}: inputs {method}, outputs interpolated"
+    )
+    return float(resample), data._replace(notes=(note, *data.notes))
+
+
+def _common_step(axes: list[TimeAxis]) -> float:
+    """Return the step of even times, which all experiments have in common."""
+    steps = []
+    for axis in axes:
+        if axis.step is None and len(axis.t) == 1:
+            raise InvalidSignalError("t has 1 time, which has no step; give the times of all samples, or dt")
         if axis.step is None:
+            uneven = np.diff(axis.t)
             raise InvalidSignalError(
-                "the times are not evenly spaced; resample first: te = np.linspace(t[0], t[-1], len(t)), then "
-                "np.interp(te, t, u[:, j]) for every channel of u and y"
+                f"the times are not evenly spaced; resample the table or arrays with resample={np.median(uneven):.3g} "
+                f"(the steps are {uneven.min():.3g} to {uneven.max():.3g}), or give dt if only the times are rounded"
             )
-        return axis.step
-    return as_time_step(dt, "dt")
+        steps.append(axis.step)
+    if max(steps) - min(steps) > GRID_TOLERANCE * min(steps):
+        raise InvalidSignalError(
+            f"the experiments have time steps of {min(steps):g} and {max(steps):g}; resample them with "
+            f"resample={min(steps):g}, for example"
+        )
+    return steps[0]
+
+
+def _with_length(n_times: int, record: Record) -> Record:
+    """Return the record; raise InvalidSignalError if it has another number of samples."""
+    if len(record) != n_times:
+        raise InvalidSignalError(f"t has {n_times} times and u has {len(record)} samples; give one for each")
+    return record
+
+
+def _resampled(times: Array, even: Array, record: Record, *, linear: bool) -> Record:
+    """Return the record at even times."""
+    _with_length(len(times), record)
+    u, y = (np.stack([np.interp(even, times, x) for x in it.T], axis=1) for it in (record.u, record.y))
+    if linear:
+        return Record(u, y)
+    tolerance = GRID_TOLERANCE * (even[1] - even[0]) if len(even) > 1 else 0.0
+    return Record(record.u[np.searchsorted(times, even + tolerance, side="right") - 1], y)
 
 
 def _plain_values(value: Any) -> Any:

@@ -37,7 +37,7 @@ def format_poles(poles: Complex, uncertainties: Sequence[PoleUncertainty]) -> li
     if len(entries) > _MAX_POLES_SHOWN:
         lines.append(f"  …                  {len(entries) - _MAX_POLES_SHOWN} more")
     if uncertainties:
-        lines.append("                     (in brackets: 99 % of either part)")
+        lines.append("                     (± 99 % confidence interval)")
     return lines
 
 

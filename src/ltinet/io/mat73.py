@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ltinet._util.text import sanitize
+from ltinet._util.text import install_hint, sanitize
 from ltinet.errors import MissingDependencyError
 from ltinet.io.file_access import (
     DEFAULT_MAX_BYTES,
@@ -107,7 +107,7 @@ def write(
         import h5py
     except ImportError:
         raise MissingDependencyError(
-            'writing MATLAB 7.3 files, which are HDF5, needs h5py: pip install "ltinet[hdf5]"; or write version 5'
+            f"writing MATLAB 7.3 files, which are HDF5, needs h5py; {install_hint('hdf5')}, or write version 5"
         ) from None
     with h5py.File(target, "w", userblock_size=_HEADER_SIZE) as file:
         for name, matrix in matrices.items():

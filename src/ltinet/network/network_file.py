@@ -42,6 +42,9 @@ from ltinet.systems.system_matrices import SystemMatrices
 # Networks, forms and systems as tensors
 
 
+SUFFIX = ".safetensors"
+
+
 def pack_network(network: Network) -> dict[str, NDArray[Any]]:
     """Return all layers as few tensors: square matrices flattened one after the other, rows stacked."""
     layers = network.layers
@@ -219,9 +222,14 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
     """Write a network, its form and its system, with the same bytes each time.
 
     The file appears under its name only when it is complete. A system is stored only together with its form and blocks.
-    Raises FileFormatError if the file cannot be written.
+    Raises FileFormatError if the path has another suffix than .safetensors, or cannot be written.
     """
     path = as_path(path)
+    if path.suffix.lower() not in (SUFFIX, ""):
+        raise FileFormatError(
+            f"{format_path(path)} must end in {SUFFIX}, the format of network files; save_system(system, path) writes "
+            ".npz and .mat files"
+        )
     if has_implicit_transformation(stored.form):
         raise FileFormatError(
             f"{format_path(path)} is not written: T of this network of {stored.network.n_states} states is an operator, "

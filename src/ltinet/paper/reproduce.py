@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from threadpoolctl import threadpool_limits
 
 from ltinet._util.progress import ProgressCallback, progress_bar
+from ltinet._util.text import install_hint
 from ltinet.errors import LtinetError, MissingDependencyError
 from ltinet.paper import convection_diffusion, diffusion, forward_passes, horizontal_layers, layer_types
 from ltinet.paper.comparison import add_rounding_band
@@ -171,9 +172,7 @@ def _run_info(examples: Mapping[str, Example], *, quick: bool) -> RunInfo:
     try:
         versions = installed_versions()
     except ImportError as error:
-        raise MissingDependencyError(
-            f'the paper\'s examples need {error.name}; install it with pip install "ltinet[paper]"'
-        ) from error
+        raise MissingDependencyError(f"the paper's examples need {error.name}; {install_hint('paper')}") from error
     return RunInfo(
         command=f"ltinet reproduce {names}{' --quick' if quick else ''}",
         quick=quick,

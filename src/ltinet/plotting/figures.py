@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ltinet._util.atomic_files import write_file_atomically
+from ltinet._util.text import install_hint
 from ltinet.errors import FileFormatError, MissingDependencyError, PlottingError
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401 - tested for being installed
     except ImportError as error:
-        raise MissingDependencyError('plots require matplotlib; install it with pip install "ltinet[plot]"') from error
+        raise MissingDependencyError(f"plots require matplotlib; {install_hint('plot')}") from error
 
 
 def use_integer_ticks(axis: "Axis") -> None:

@@ -298,7 +298,11 @@ def _as_samples(u: ArrayLike, n_times: int) -> Values:
     if values.ndim < 2 or values.shape[-2] != n_times:
         raise InvalidSignalError(_count_mismatch_message(array.shape, n_times))
     if not all_finite(values):
-        raise InvalidSignalError("u has entries that are not finite; replace NaN and infinities")
+        *_, sample, channel = first = tuple(np.argwhere(~np.isfinite(values))[0].tolist())
+        raise InvalidSignalError(
+            f"u has entries that are not finite, the first {values[first]:g} at sample {sample} of channel {channel}; "
+            "replace NaN and infinities"
+        )
     return values
 
 

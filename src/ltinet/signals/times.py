@@ -80,6 +80,7 @@ GRID_ROUNDING = 8.0
 # The rounding of 10⁹ uniform times without an offset is within it. Larger deviations are due to a large offset of all
 # times, and such times are treated as nonuniform.
 GRID_TOLERANCE = 1e-6
+_MAX_RESAMPLED = 1e8  # times: 800 MB for each channel
 _CHUNK_SIZE = 2**18  # times per chunk, to limit temporary memory
 
 
@@ -190,6 +191,15 @@ def as_time_step(dt: Any, name: str) -> float:
     if not 0.0 < length < np.inf:
         raise InvalidSignalError(f"{name} is {float(length)}; give a positive time step")
     return float(length)
+
+
+def resampled_times(t: Times, step: Any) -> Times:
+    """Return the times t[0], t[0] + step, … up to t[-1]; raise InvalidSignalError for a step that is not valid."""
+    dt = as_time_step(step, "resample")
+    n_times = (t[-1] - t[0]) / dt + 1.0
+    if n_times > _MAX_RESAMPLED:
+        raise InvalidSignalError(f"resample is {dt:g}, which gives {n_times:.3g} samples; give a longer time step")
+    return np.asarray(t[0] + dt * np.arange(int(n_times + GRID_TOLERANCE)))
 
 
 def uniform_step(t: Times) -> float | None:

@@ -21,7 +21,7 @@ import numpy as np
 from ltinet._util.blas_threads import limit_blas_threads_for_work
 from ltinet._util.floating_point import Array
 from ltinet._util.progress import track_progress
-from ltinet._util.text import sanitize
+from ltinet._util.text import install_hint, sanitize
 from ltinet.error_bounds.output_bounds import SolutionErrorBound, UnknownBound
 from ltinet.errors import MissingDependencyError, SimulationError
 from ltinet.signals.sampled import SampledSignal
@@ -265,7 +265,7 @@ def _solve_layers(tasks: Sequence[LayerTask], *, n_jobs: int) -> list[LayerRun]:
     try:
         import joblib
     except ImportError as error:
-        raise MissingDependencyError('n_jobs needs joblib; install it with pip install "ltinet[parallel]"') from error
+        raise MissingDependencyError(f"n_jobs needs joblib; {install_hint('parallel')}") from error
     backend, _ = joblib.parallel.get_active_backend()
     streams = backend.supports_return_generator  # all but multiprocessing, which returns all results at the end
     try:

@@ -3,7 +3,7 @@
 The systems are those of the paper's four examples (appendix B, with its errata applied and random choices seeded),
 benchmarks of the literature on model reduction (heat rod, mass-spring-damper chain, Penzl's example), HiPPO systems,
 which remember the history of their input, and sparse heat and convection-diffusion equations on a square plate. Each
-function documents its equation, inputs and outputs; `NAMED_SYSTEMS` lists them. Size parameters are validated before
+function documents its equation, inputs and outputs; `named_system()` lists them. Size parameters are validated before
 anything is built.
 """
 
@@ -358,6 +358,16 @@ NAMED_SYSTEMS: Mapping[str, Callable[..., SystemMatrices]] = MappingProxyType(
     }
 )
 """Functions that build the named systems; all their parameters have default values."""
+
+
+def describe_systems() -> dict[str, str]:
+    """Return for each name the parameters of the system with their default values, as `n_states=200, seed=0`."""
+    return {
+        name: ", ".join(
+            f"{key}={parameter.default:g}" for key, parameter in inspect.signature(function).parameters.items()
+        )
+        for name, function in NAMED_SYSTEMS.items()
+    }
 
 
 def build_system(name: str, parameters: Mapping[str, Any]) -> SystemMatrices:

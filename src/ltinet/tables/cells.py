@@ -16,15 +16,21 @@ from ltinet.errors import FileFormatError
 DELIMITER_NAMES = {";": "';'", "\t": "tab", ",": "','", "|": "'|'", " ": "space"}
 """Names of the delimiters that are detected, in the order in which they are tried."""
 NUMBER_PATTERN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_ZONE = r"(Z|z|UTC|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?"
 TIMESTAMP_PATTERN = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?) ?(Z|z|UTC|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
-    re.ASCII,
+    rf"(\d{{4}}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d{{1,9}})?)?) ?{_ZONE})?", re.ASCII
 )
 """ISO 8601: date, time of day, zone; the zone may be missing, or both it and the time of day."""
+LOCAL_TIMESTAMP_PATTERN = re.compile(
+    r"(\d{1,2}[./-](?:\d{1,2}|[A-Za-z]{3})[./-]\d{4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})"
+    rf"(?:(?:[Tt]|,? )(\d{{1,2}})(:\d\d(?::\d\d(?:[.,]\d{{1,9}})?)?)(?: ?([AaPp])\.?[Mm]\.?)? ?{_ZONE})?",
+    re.ASCII,
+)
+"""Date with the day, the month or the year first; hour, rest of the time of day, A or P of a.m. or p.m., zone."""
 _GAPS = frozenset(("", "nan", "na", "n/a", "#n/a", "#nv", "null", "none", "nil", "-", "--", "---", "nat"))
 _GROUPED = re.compile(r"[+\-\u2212]?[1-9]\d{0,2}(?:(?P<mark>[.,' ])\d{3})(?:(?P=mark)\d{3})*(?:[.,]\d+)?", re.ASCII)
 DATE_PATTERN = re.compile(r"\d{1,4}[./-](?:\d{1,2}|[A-Za-z]{3,9})[./-]\d{1,4}\b.*", re.ASCII)
-"""Date, possibly with an unknown order of day and month."""
+"""Date in any notation, also with a year of two digits."""
 CLOCK_PATTERN = re.compile(r"\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s*[AaPp]\.?[Mm]\.?)?", re.ASCII)
 """Time of day without a date."""
 UNIT_PATTERN = re.compile(
@@ -85,14 +91,14 @@ def is_gap(cell: str) -> bool:
 
 
 def is_timestamp(cell: str) -> bool:
-    """Return whether a cell is a date in ISO 8601, with or without a time of day."""
-    return TIMESTAMP_PATTERN.fullmatch(cell) is not None
+    """Return whether a cell is a date with a year of four digits, with or without a time of day."""
+    return any(pattern.fullmatch(cell) is not None for pattern in (TIMESTAMP_PATTERN, LOCAL_TIMESTAMP_PATTERN))
 
 
 def is_datetime(cell: str) -> bool:
-    """Return whether a cell is a date with a time of day in ISO 8601; no column of values has such cells."""
-    match = TIMESTAMP_PATTERN.fullmatch(cell)
-    return match is not None and match[2] is not None
+    """Return whether a cell is a date with a time of day; no column of values has such cells."""
+    matches = (TIMESTAMP_PATTERN.fullmatch(cell), LOCAL_TIMESTAMP_PATTERN.fullmatch(cell))
+    return any(match is not None and match[2] is not None for match in matches)
 
 
 def is_data_cell(cell: str) -> bool:

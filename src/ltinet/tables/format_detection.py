@@ -4,13 +4,14 @@ The longest run of rows with equally many cells is the data; the header and a ro
 time column is recognized by its name or its cells, and its unit by the options, the row of units or the name.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from itertools import groupby
 from typing import final
 
-from ltinet._util.text import format_count, format_names
+from ltinet._util.text import format_count, suggest_names
 from ltinet.errors import FileFormatError
 from ltinet.tables.cells import (
     CLOCK_PATTERN,
@@ -31,6 +32,7 @@ from ltinet.tables.options import Column, TableOptions
 from ltinet.tables.source import HEAD_BYTES, TextBlock
 from ltinet.tables.timestamps import (
     KNOWN_UNITS,
+    detect_day_first,
     is_time_name,
     mentions_utc,
     parse_time_zone,
@@ -236,10 +238,11 @@ def _find_header(above: Sequence[Line], n_columns: int, *, forced: bool) -> tupl
 
 def _are_units(cells: Sequence[str], names: Sequence[str]) -> bool:
     """Return whether cells are units: short, and a unit of time, or nothing, below the name of the time."""
-    times = [place for place, name in enumerate(names) if is_time_name(name)]
-    if not times or any(is_time_name(cell) and unit_of(cell) is None for cell in cells):
+    units = [_strip_brackets(cell) for cell in cells]
+    # The unit decides whether "T" is a time or a temperature.
+    below = [unit for name, unit in zip(names, units, strict=True) if is_time_name(f"{name} ({unit})")]
+    if not below or any(is_time_name(cell) and unit_of(cell) is None for cell in cells):
         return False
-    below = [_strip_brackets(cells[place]) for place in times]
     return all(unit_of(unit) or is_gap(unit) for unit in below) and all(len(cell) <= _LONGEST_UNIT for cell in cells)
 
 
@@ -294,6 +297,8 @@ class Columns:
     time: int | None
     """Time column; None where rows are counted instead."""
     is_stamped: bool
+    day_first: bool | None
+    """Order of dates such as 01.03.2026; None where it is not known."""
     unit: str | None
     """Unit of numeric times; None where it is not stated."""
     zone: tzinfo | None
@@ -338,7 +343,10 @@ def detect_columns(layout: Layout, options: TableOptions, title: str) -> Columns
         below = "" if layout.units is None else _strip_brackets(layout.units.cells[time])
         unit = detect_time_unit(names[time], below, options, title)
     values = _value_columns(names, time, empty, options, title)
-    return Columns(tuple(names), time, is_stamped, unit, zone, values, frozenset(empty))
+    day_first = options.day_first
+    if time is not None and day_first is None:
+        day_first = detect_day_first(cells[time])
+    return Columns(tuple(names), time, is_stamped, day_first, unit, zone, values, frozenset(empty))
 
 
 def _column_names(layout: Layout) -> tuple[list[str], set[int]]:
@@ -375,10 +383,21 @@ def _time_column(names: Sequence[str], cells: list[list[str]], options: TableOpt
 
 
 def column_position(column: Column, names: Sequence[str], option: str, title: str) -> int:
-    """Return the position of a column given by its name, in upper or lower case, or by its number from 1."""
+    """Return the position of a column given by its name, in upper or lower case, or by its number from 1.
+
+    The unit at the end of a name may be left out where this is unambiguous.
+    """
     text = str(column)
-    for name, candidates in ((text, list(names)), (text.casefold(), [other.casefold() for other in names])):
-        places = [k for k, other in enumerate(candidates) if other == name and isinstance(column, str)]
+    short = list(map(_name_without_unit, names))
+    for convert in (str, str.casefold):  # "T" is "T (K)" rather than "t"
+        fits = [
+            [k for k, other in enumerate(candidates) if convert(other) == convert(text) and isinstance(column, str)]
+            for candidates in (names, short)
+        ]
+        places = fits[0] or fits[1]
+        if len(places) > 1 and len({names[place] for place in places}) > 1:
+            listed = " and ".join(quote_cell(names[place]) for place in places[:3])
+            raise FileFormatError(f"{title}: {quote_cell(text)} fits {listed}; give the whole name or the number")
         if len(places) > 1:
             numbers = ", ".join(str(place + 1) for place in places)
             raise FileFormatError(
@@ -388,13 +407,25 @@ def column_position(column: Column, names: Sequence[str], option: str, title: st
             return places[0]
     if text.isdecimal() and len(text) < _MAX_NUMBER_DIGITS and 1 <= int(text) <= len(names):
         return int(text) - 1
-    raise FileFormatError(
-        f"{title} has no column {quote_cell(text)}, which {option} asks for; it has {format_names(names)}"
-    )
+    if "," in text and option == "columns":
+        parts = ", ".join(f'"{part.strip()}"' for part in text.split(","))
+        raise FileFormatError(f"{title} has no column {quote_cell(text)}; give several as a list: columns=[{parts}]")
+    raise FileFormatError(f"{title} has no column {quote_cell(text)}; {_suggest_column(text, names)}")
+
+
+def _name_without_unit(name: str) -> str:
+    """Return "valve" of "valve (%)" or "valve [%]"."""
+    return re.sub(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])$", "", name)
+
+
+def _suggest_column(text: str, names: Sequence[str]) -> str:
+    """Suggest the names that begin like the text, else those that resemble it."""
+    starts = [quote_cell(name) for name in names if text and name.casefold().startswith(text.casefold())]
+    return f"did you mean {' or '.join(starts[:3])}?" if starts else suggest_names(text, names)
 
 
 def _reject_other_clocks(name: str, cells: Sequence[tuple[int, str]], title: str) -> None:
-    """Reject dates with an unknown order of day and month, and times of day, which restart at midnight."""
+    """Reject dates in an unknown notation, and times of day, which restart at midnight."""
     for line, cell in cells:
         where = f"{title}, line {line}, column {quote_cell(name)}: {quote_cell(cell)}"
         instead = (
@@ -402,7 +433,9 @@ def _reject_other_clocks(name: str, cells: Sequence[tuple[int, str]], title: str
             'evenly spaced rows, as in dt="0.01"'
         )
         if DATE_PATTERN.fullmatch(cell):
-            raise FileFormatError(f"{where} is a date whose order is not known, day or month first; {instead}")
+            raise FileFormatError(
+                f"{where} is a date in an unknown notation; write the year in four digits; or {instead}"
+            )
         if CLOCK_PATTERN.fullmatch(cell):
             raise FileFormatError(f"{where} is a time of day without a date; {instead}")
 
@@ -439,7 +472,7 @@ def _value_columns(
         if not names[place]:
             raise FileFormatError(
                 f"{title}: column {place + 1} has no name; name it, or choose columns with columns="
-                f'"{",".join(str(other + 1) for other in values if other != place) or "2"}"'
+                f"{[other + 1 for other in values if other != place] or [2]}"
             )
         reject_repeated_name(place, names, title)
     return values

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, final
+from typing import Any, Literal, final
 
 from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
@@ -38,6 +38,7 @@ class TableOptions:
     gaps: Gaps = "error"
     columns: tuple[Column, ...] | None = None
     encoding: str = "utf-8"
+    day_first: bool | None = None
 
     def with_columns(self, columns: Sequence[Column] | Column | None) -> "TableOptions":
         """Return the options with other columns; a single column need not be in a list."""
@@ -60,9 +61,10 @@ def validate_options(options: TableOptions) -> TableOptions:
             )
     if options.decimal is not None and options.decimal == options.thousands:
         raise FileFormatError(f"decimal and thousands are both {options.decimal!r}; they must differ")
-    if options.dt is not None and not 0.0 < options.dt < math.inf:
-        raise FileFormatError(f"dt is {options.dt}; it must be a positive time step")
-    if options.dt is not None and options.time is not None:
+    if options.day_first not in (None, True, False):
+        raise FileFormatError(f"day_first is {sanitize(repr(options.day_first))}; it must be True or False")
+    dt = None if options.dt is None else _validate_step(options.dt)
+    if dt is not None and options.time is not None:
         raise FileFormatError("both dt and time are given; give the time step or the time column, not both")
     try:
         codecs.lookup(options.encoding)
@@ -74,4 +76,15 @@ def validate_options(options: TableOptions) -> TableOptions:
     if decimal is None and options.thousands in _DECIMALS:  # the other mark must then be the decimal mark
         decimal = "," if options.thousands == "." else "."
     delimiter = None if options.delimiter is None else DELIMITERS[options.delimiter]
-    return replace(options, delimiter=delimiter, decimal=decimal)
+    return replace(options, delimiter=delimiter, decimal=decimal, dt=dt)
+
+
+def _validate_step(dt: Any) -> float:
+    """Return the time step, a number or its text."""
+    try:
+        step = math.nan if isinstance(dt, bool) else float(dt)
+    except (TypeError, ValueError):
+        step = math.nan
+    if not 0.0 < step < math.inf:
+        raise FileFormatError(f"dt is {sanitize(repr(dt))}; it must be a positive time step, as in dt=0.01")
+    return step

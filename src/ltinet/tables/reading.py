@@ -4,8 +4,8 @@ Times must not descend, and at most two rows may share one. Gaps are rejected, f
 interpolation over time, or left as NaN, which splits a record.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from typing import BinaryIO, final
@@ -72,6 +72,12 @@ class TableReader:
     def notes(self) -> tuple[str, ...]:
         """Changes made to the table, such as gaps filled; complete when all of it has been read."""
         return (*self._form.notes, *self._times.notes, *self._gaps.notes)
+
+    def select(self, columns: Sequence[int]) -> None:
+        """Read only these of the values, by their positions in `names`; to be called before rows are read."""
+        roles = self._form.columns
+        self._form = replace(self._form, columns=replace(roles, values=tuple(roles.values[k] for k in columns)))
+        self._gaps = GapFiller(self._options.gaps, self.names, self.title)
 
     def chunks(self) -> Iterator[TableChunk]:
         """Yield the rows in their order, as they arrive.
@@ -183,7 +189,7 @@ class TimeReader:
             return np.zeros(0), None
         while True:  # a stamp before the reported one may have a fault of another kind
             try:
-                stamps, aware = parse_timestamps(cells, self._columns.zone)
+                stamps, aware = parse_timestamps(cells, self._columns.zone, self._columns.day_first)
                 break
             except TimestampError as error:
                 fault = FileFormatError(f"{self._title}, line {rows.line(error.place)}: {error}")

@@ -33,7 +33,8 @@ from ltinet.tables.options import Gaps
 from ltinet.tables.source import TextBlock, count_lines
 
 _PLAIN = b"0123456789+-.eE \n"
-_STAMPS = b"T:Zz"
+_STAMPS = b"T:Zz/AaPpMm"
+_DATE_LENGTH = 10  # characters of a date such as 01.03.2026
 _LONGEST_STAMP = 44  # characters; longer than any stamp that can be parsed
 _MIN_ARROW_BYTES = 1 << 18  # importing pyarrow takes as long as NumPy takes for a few million bytes
 
@@ -79,6 +80,9 @@ def _parse_fast(block: TextBlock, form: TableFormat) -> ParsedRows | None:
         if parsed is None:
             return None
         times, table = parsed
+        # Where commas are decimal marks, points may stand in dates only.
+        if dialect.mark == "," and block.content.count(b".") != sum(cell[:_DATE_LENGTH].count(".") for cell in times):
+            return None
     if not np.isfinite(table).all() or len(table) != count_lines(block.content):  # blank lines shift line numbers
         return None
     if columns.time is not None and stamps is None:
@@ -123,7 +127,7 @@ def _plain_text(content: bytes, dialect: Dialect, more: bytes) -> bytes | None:
     if dialect.thousands is not None:
         return None
     if dialect.mark == ",":
-        if delimiter == b"," or b"." in content:
+        if delimiter == b"," or (b"." in content and not more):
             return None
         content = content.replace(b",", b".")
     return content if not content.translate(None, _PLAIN + delimiter + more) and not content.isspace() else None

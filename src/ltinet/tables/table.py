@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, final
 import numpy as np
 
 from ltinet._util.floating_point import Array
-from ltinet._util.text import format_count, format_path
+from ltinet._util.text import format_count, format_path, install_hint
 from ltinet.errors import FileFormatError, MissingDependencyError
 from ltinet.tables.cells import quote_cell
 from ltinet.tables.format_detection import column_position, detect_time_unit, reject_repeated_name
@@ -70,11 +70,12 @@ def read_table(  # noqa: PLR0913 - one keyword for each option
     gaps: Gaps = "error",
     columns: Sequence[Column] | Column | None = None,
     encoding: str = "utf-8",
+    day_first: bool | None = None,
 ) -> Table:
     """Read a table of samples from a CSV file, a stream or a DataFrame.
 
     The delimiter, the decimal mark, the header with a row of units below it, comments (# or %), the time column (by
-    its name or its ISO 8601 stamps) and the unit of time are detected. A table that can be read in more than one way
+    its name or its dates with times of day) and the unit of time are detected. A table that can be read in more than one way
     is rejected with an error that names the deciding option.
 
     Parameters
@@ -90,20 +91,24 @@ def read_table(  # noqa: PLR0913 - one keyword for each option
     header
         False if there is no header, True if the first row is one although it looks like numbers.
     time
-        Time column, by name or by number from 1.
+        Time column, by name (a unit at its end may be left out) or by number from 1. A column called "T" is taken for
+        a temperature unless it is named here.
     time_unit
         Unit of the times, whatever the header says: s, ms, us, ns, min, h or d; they are converted to seconds.
     zone
         Zone of time stamps without one: "UTC", "+01:00", "Europe/Berlin".
     dt
-        Step of evenly spaced rows, instead of a time column.
+        Step of evenly spaced rows, a number or its text, instead of a time column.
     gaps
         Treatment of cells without a value: "error", filling by "hold" (the last value) or "linear" (interpolation), or
         "split", which leaves NaN, at which `identify` and `fit` split a record.
     columns
-        Value columns, by name or number, in the requested order; all by default.
+        Value columns, by name or number, in the requested order; all by default. Other columns may hold anything.
     encoding
         Encoding of the text.
+    day_first
+        Order of day and month in dates such as 01.03.2026 or 3/1/2026: True for 1 March of the first, False for
+        3 January. By default decided by a day above 12 among the first rows; other dates are rejected.
 
     Returns
     -------
@@ -116,7 +121,9 @@ def read_table(  # noqa: PLR0913 - one keyword for each option
         If there is no table, or more than one way to read it; the message names the line.
 
     """
-    given = TableOptions(delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding)
+    given = TableOptions(
+        delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding, day_first=day_first
+    )
     options = validate_options(given.with_columns(columns))
     if all(
         hasattr(source, name) for name in ("index", "to_numpy", "iloc")
@@ -172,7 +179,7 @@ def to_data_frame(t: Array, values: Array, names: Sequence[str]) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        raise MissingDependencyError("DataFrames need pandas; install ltinet[tables]") from None
+        raise MissingDependencyError(f"DataFrames need pandas; {install_hint('tables')}") from None
     if values.ndim > 2 and values.size != values.shape[-2] * values.shape[-1]:
         raise FileFormatError(
             f"a batch of shape {values.shape} does not fit a DataFrame; select one signal of it, of responses one "

@@ -1,4 +1,7 @@
-"""Time columns of tables: names and units, ISO 8601 time stamps, time zones and counts since 1970.
+"""Time columns of tables: names and units, time stamps, time zones and counts since 1970.
+
+Stamps are dates in ISO 8601, or with the day, the month or the year first. Whether 01.03.2026 has the day or the month
+first is decided by the option `day_first`, or by a day above 12 among the first rows, and refused otherwise.
 
 Stamps are converted to whole nanoseconds since 1970. Clocks without a zone are checked for changes to daylight saving
 time; numbers too large for seconds, as programs count milli-, micro- or nanoseconds since 1970, are refused without a
@@ -17,13 +20,13 @@ from numpy.typing import NDArray
 
 from ltinet._util.text import sanitize
 from ltinet.errors import FileFormatError
-from ltinet.tables.cells import TIMESTAMP_PATTERN, quote_cell
+from ltinet.tables.cells import LOCAL_TIMESTAMP_PATTERN, TIMESTAMP_PATTERN, quote_cell
 
 # Names of time columns, and the units beside them.
 
 _WORDS = (
-    "t|times?|zeit|zeiten|zeitpunkt|uhrzeit|zeitstempel|time ?stamps?|date ?time|datum|date|date ?/ ?time"
-    "|datum ?/ ?uhrzeit|datum ?/ ?zeit"
+    "date ?/ ?time|datum ?/ ?(?:uhr)?zeit|date ?time"
+    "|t|times?|zeit|zeiten|zeitpunkt|messzeitpunkt|uhrzeit|zeitstempel|time ?stamps?|datum|date"
     "|elapsed(?: time)?|rel(?:ative)? time|abs(?:olute)? time|sample time|messzeit|temps|tiempo|tempo"
     "|x_value|seconds?|secs?|sekunden"
 )
@@ -52,9 +55,12 @@ _TEMPERATURES = ("k", "°c", "c", "degc", "deg c", "°f", "f", "degf", "kelvin",
 
 
 def is_time_name(name: str) -> bool:
-    """Return whether a column of this name holds times; a unit may follow the word."""
+    """Return whether a column of this name holds times; a unit may follow the word.
+
+    "T" without a unit of time is as often a temperature, and no time.
+    """
     match = _match_name(name)
-    if match is None or (match["bracketed"] or "").strip().casefold() in _TEMPERATURES:
+    if match is None or name.strip() == "T" or (match["bracketed"] or "").strip().casefold() in _TEMPERATURES:
         return False
     after = match["per"] or match["after"]
     return after is None or unit_of(after) is not None or after.casefold() in _UTC_NAMES
@@ -89,12 +95,19 @@ def _match_name(name: str) -> re.Match[str] | None:
     return _NAME.fullmatch(" ".join(name.replace("_", " ").split()) if name.casefold() != "x_value" else name)
 
 
-# Time stamps in ISO 8601.
+# Time stamps.
 
 Nanoseconds = NDArray[np.int64]
 NANOSECONDS_PER_SECOND = 1_000_000_000
 _HOUR = 3600 * NANOSECONDS_PER_SECOND  # ns
 _QUARTER = 900 * NANOSECONDS_PER_SECOND  # ns; offsets of zones change at quarters of an hour
+_MONTHS_PER_YEAR = _HOURS_OF_HALF_DAY = 12
+_MONTHS = {
+    name: str(number)
+    for number, name in enumerate(
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], start=1
+    )
+}
 _FIRST_YEAR, _LAST_YEAR = "1700", "2250"  # nanoseconds in 64 bits reach from 1677 to 2262
 
 
@@ -121,20 +134,20 @@ def parse_time_zone(name: str) -> tzinfo:
         ) from None
 
 
-def parse_timestamps(cells: Sequence[str], zone: tzinfo | None) -> tuple[Nanoseconds, bool]:
+def parse_timestamps(
+    cells: Sequence[str], zone: tzinfo | None, day_first: bool | None = None
+) -> tuple[Nanoseconds, bool]:
     """Return nanoseconds since 1970, and whether the stamps came with a zone.
 
     Stamps without a zone are read in `zone`, or in UTC if this is None. Raises TimestampError at a stamp that is
-    invalid, does not exist, or has a zone where others have none.
+    invalid, does not exist, has a zone where others have none, or an unknown order of day and month.
     """
     texts: list[str] = []
     suffixes: list[str] = []
     first_places: dict[str, int] = {}
     for place, cell in enumerate(cells):
         match = TIMESTAMP_PATTERN.fullmatch(cell)
-        if match is None:
-            raise TimestampError(place, f"{quote_cell(cell)} is not a time in ISO 8601")
-        date, time, suffix = match.groups()
+        date, time, suffix = _local_timestamp(cell, place, day_first) if match is None else match.groups()
         if not _FIRST_YEAR <= date[:4] <= _LAST_YEAR:
             raise TimestampError(place, f"the year of {quote_cell(cell)} is not between 1700 and 2250")
         texts.append(f"{date}T{(time or '00:00').replace(',', '.')}")
@@ -150,6 +163,43 @@ def parse_timestamps(cells: Sequence[str], zone: tzinfo | None) -> tuple[Nanosec
         return clock - _zone_offsets(clock, zone), False
     offsets = {text: _offset(datetime(1970, 1, 1, tzinfo=_fixed_zone(text))) for text in first_places}
     return clock - np.array([offsets[suffix] for suffix in suffixes], dtype=np.int64), True
+
+
+def detect_day_first(cells: Sequence[str]) -> bool | None:
+    """Return whether dates such as 28.03.2026 have the day first; None where no day is above 12."""
+    for cell in cells:
+        match = LOCAL_TIMESTAMP_PATTERN.fullmatch(cell)
+        first, second, _ = re.split("[./-]", match[1]) if match else ("", "", "")
+        if len(first) <= 2 and second.isdecimal() and max(int(first), int(second)) > _MONTHS_PER_YEAR:
+            return int(first) > _MONTHS_PER_YEAR
+    return None
+
+
+def _local_timestamp(cell: str, place: int, day_first: bool | None) -> tuple[str, str | None, str | None]:
+    """Return the date and the time of day in ISO 8601, and the zone, of a stamp in another notation."""
+    match = LOCAL_TIMESTAMP_PATTERN.fullmatch(cell)
+    if match is None:
+        raise TimestampError(place, f"{quote_cell(cell)} is not a time in ISO 8601")
+    date, hour, minutes, half, suffix = match.groups()
+    first, second, third = re.split("[./-]", date)
+    if len(first) > 2:
+        year, month, day = first, second, third
+    elif second.isalpha():
+        year, month, day = third, _MONTHS.get(second.casefold(), second), first
+    elif day_first is None:
+        raise TimestampError(
+            place,
+            f"{quote_cell(cell)} may have the day or the month first; decide with day_first=True or day_first=False, or "
+            'give the step of evenly spaced rows, as in dt="0.01"',
+        )
+    else:
+        year, month, day = (third, second, first) if day_first else (third, first, second)
+    if half is not None:
+        if not 1 <= int(hour) <= _HOURS_OF_HALF_DAY:
+            raise TimestampError(place, f"there is no time {quote_cell(cell)}")
+        hour = str(int(hour) % _HOURS_OF_HALF_DAY + _HOURS_OF_HALF_DAY * (half in "Pp"))
+    time = None if hour is None else f"{hour.zfill(2)}{minutes}"
+    return f"{year}-{month.zfill(2)}-{day.zfill(2)}", time, suffix
 
 
 def hidden_clock_change(stamps: Nanoseconds, step: int) -> int | None:

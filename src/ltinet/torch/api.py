@@ -6,6 +6,7 @@ This module can be imported without PyTorch, which is loaded by the first conver
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from ltinet._util.text import install_hint
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.errors import MissingDependencyError
 from ltinet.network.block_system import BlockSystem
@@ -28,7 +29,7 @@ def require_torch() -> None:
     try:
         import torch  # noqa: F401
     except ImportError as error:
-        raise MissingDependencyError('PyTorch is not installed; install it with pip install "ltinet[torch]"') from error
+        raise MissingDependencyError(f"PyTorch is not installed; {install_hint('torch')}") from error
 
 
 def to_torch(

@@ -134,7 +134,7 @@ def bad_records():
         "complex": ((u + 1j, y), {"dt": 0.1}, "complex"),
         "no step": ((u, y), {}, "dt"),
         "step": ((u, y), {"dt": 0.0}, "positive"),
-        "uneven": ((u, y), {"t": uneven}, "np.interp"),
+        "uneven": ((u, y), {"t": uneven}, "resample="),
         "order": ((u, y), {"dt": 0.1, "order": 0}, "order is 0"),
         "half": ((u, y), {"dt": 0.1, "order": 1.5}, "order is 1.5"),
         "too many": ((u, y), {"dt": 0.1, "order": 300}, "need about"),

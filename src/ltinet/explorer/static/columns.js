@@ -1,7 +1,8 @@
-// Form that marks the columns of an uploaded table as inputs and outputs.
+// Form that marks the columns of an uploaded table as inputs and outputs, and sets how the table is read.
 
 export function columnsForm(parts, act) {
   let file = null;
+  let blob = null; // the dropped file, to upload it with other options
 
   function chosen(role) {
     const all = [...parts["columns-list"].querySelectorAll("select")];
@@ -17,11 +18,29 @@ export function columnsForm(parts, act) {
     act.drive(file, chosen("drive"));
     parts.columns.hidden = true;
   });
+  function readingOptions() {
+    const options = new URLSearchParams();
+    for (const own of parts.reading.querySelectorAll("[data-option]")) {
+      if (own.value.trim()) options.set(own.dataset.option, own.value.trim());
+    }
+    return options.toString();
+  }
+
+  parts["columns-again"].addEventListener("click", () => act.read(blob, readingOptions()));
   parts["columns-close"].addEventListener("click", () => { parts.columns.hidden = true; });
 
-  return (upload) => {
+  // A file that could not be read is shown without columns, to choose how it is read.
+  return (upload, source = null) => {
+    if (source !== blob) {
+      for (const own of parts.reading.querySelectorAll("[data-option]")) own.value = "";
+    }
     file = upload;
-    parts["columns-title"].textContent = `${upload.name}: ${upload.rows} rows`;
+    blob = source;
+    const isRead = upload.columns.length > 0;
+    parts["columns-title"].textContent = isRead ? `${upload.name}: ${upload.rows} rows` : upload.name;
+    parts.reading.hidden = blob === null;
+    parts.reading.open = !isRead;
+    for (const own of parts.columns.querySelectorAll("p, [type=submit], [data-id=columns-drive]")) own.hidden = !isRead;
     parts["columns-list"].replaceChildren(...upload.columns.map((name, index) => {
       const label = document.createElement("label");
       const select = document.createElement("select");
@@ -31,7 +50,7 @@ export function columnsForm(parts, act) {
         option.textContent = words;
         select.append(option);
       }
-      select.value = index === upload.columns.length - 1 && index > 0 ? "answer" : "drive";
+      select.value = upload.roles[index];
       label.append(name, " ", select);
       return label;
     }));

@@ -14,7 +14,7 @@ export async function startExplorer(root, source) {
   const parts = {};
   for (const own of root.querySelectorAll("[data-id]")) parts[own.dataset.id] = own;
   const start = await source.start();
-  const page = { view: null, state: {}, waits: {}, timers: {} };
+  const page = { view: null, state: {}, waits: {}, timers: {}, dropped: new Map() };
 
   const go = newestFirst({
     ask: (state) => source.ask("view", queryOf(state)), show, fail, busy,
@@ -29,6 +29,7 @@ export async function startExplorer(root, source) {
   };
   const openColumns = columnsForm(parts, {
     identify: (file, drive, answer) => turn(otherSystem(`file:${file.hash}`, { drive, answer })),
+    read: (blob, options) => take(blob, options),
     drive: (file, drive) => wish({ u: `file:${file.hash}`, drive: drive || undefined }, true),
   });
 
@@ -151,17 +152,19 @@ export async function startExplorer(root, source) {
     }, DELAY);
   }
 
-  async function take(file) {
+  async function take(file, options = "") {
     busy(true, performance.now(), "upload");
     try {
       if (file.size > start.most_bytes) throw new Error(`${file.name} is too large; the limit is ${start.most_bytes / 2 ** 20} MB.`);
-      const upload = await source.upload(file);
+      const upload = await source.upload(file, options);
+      page.dropped.set(upload.hash, file);
       start.files = [...start.files.filter((known) => known.hash !== upload.hash), upload];
       parts.error.hidden = true;
-      if (upload.kind === "table") openColumns(upload);
+      if (upload.kind === "table") openColumns(upload, file);
       else turn(otherSystem(`file:${upload.hash}`));
     } catch (error) {
       fail(error);
+      if (/\.(csv|tsv|txt|dat)$/i.test(file.name)) openColumns({ name: file.name, columns: [], roles: [] }, file);
     } finally {
       busy(false, 0, "upload");
       parts.file.value = "";
@@ -183,7 +186,7 @@ export async function startExplorer(root, source) {
 
   parts.system.addEventListener("change", () => {
     const table = tables().find((own) => `file:${own.hash}` === parts.system.value);
-    if (table) openColumns(table);
+    if (table) openColumns(table, page.dropped.get(table.hash));
     else turn(otherSystem(parts.system.value));
   });
   parts.file.addEventListener("change", () => { if (parts.file.files[0]) take(parts.file.files[0]); });

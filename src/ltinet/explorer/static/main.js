@@ -43,8 +43,8 @@ const source = {
     const response = await questions.ask(kind, pathOf(kind, query));
     return { name: nameOf(response), blob: await response.blob() };
   },
-  upload: async (file) => {
-    const path = pathOf("upload", `name=${encodeURIComponent(file.name)}`);
+  upload: async (file, options) => {
+    const path = pathOf("upload", new URLSearchParams({ name: file.name, options }).toString());
     return (await questions.ask("open", path, { method: "POST", body: file })).json();
   },
   cancel: (kind = "") => {

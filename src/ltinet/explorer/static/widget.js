@@ -40,8 +40,8 @@ function sourceOf(model) {
       const { name, content } = await questions.ask(kind, kind, query);
       return { name, blob: content };
     },
-    upload: async (file) => {
-      const answer = await questions.ask("open", "upload", new URLSearchParams({ name: file.name }), [await file.arrayBuffer()]);
+    upload: async (file, options) => {
+      const answer = await questions.ask("open", "upload", new URLSearchParams({ name: file.name, options }), [await file.arrayBuffer()]);
       return JSON.parse(await answer.content.text());
     },
     cancel: (kind = "") => {

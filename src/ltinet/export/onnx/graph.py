@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ltinet._util.text import install_hint
 from ltinet.errors import MissingDependencyError
 from ltinet.export.onnx.chunks import ChunkTables, StateCarry
 from ltinet.export.step_model import StepModel
@@ -33,7 +34,7 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise MissingDependencyError('onnx is not installed; install it with pip install "ltinet[onnx]"') from error
+        raise MissingDependencyError(f"onnx is not installed; {install_hint('onnx')}") from error
     return onnx
 
 
