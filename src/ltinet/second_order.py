@@ -12,6 +12,7 @@ from ltinet.analysis.frequency_response import apply_delays, evaluation_points, 
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
+from ltinet.systems.dof_selection import Dofs, count_rows, edge_matrix, validate_dofs
 from ltinet.systems.matrices import Matrix, MatrixLike, describe_sparse, shallow_copy
 from ltinet.systems.second_order_matrices import SecondOrderMatrices, SquareMatrix
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
@@ -34,10 +35,14 @@ class SecondOrder:
         Damping matrix. Reduction errors of large models are certified for Rayleigh damping, `alpha * M + beta * K`.
     K : array_like or sparse matrix, shape (n, n)
         Stiffness matrix.
-    B : array_like, shape (n, m) or (n,)
-        Input matrix; a 1-D array is a single input.
-    C : array_like, shape (p, n) or (n,)
-        Output matrix on positions; a 1-D array is a single output.
+    B : array_like, shape (n, m) or (n,), optional
+        Input matrix; a 1-D array is a single input. Omitted if `inputs` are given.
+    C : array_like, shape (p, n) or (n,), optional
+        Output matrix on positions; a 1-D array is a single output. Omitted if `outputs` are given.
+    inputs : sequence of int, optional
+        Degrees of freedom, counted from 0, each of which has a unit force as input, instead of B.
+    outputs : sequence of int, optional
+        Degrees of freedom whose positions are the outputs, instead of C.
     input_delay, output_delay, u0, y0, hold, sample_time
         Delays, operating point, hold and sample time, as for `StateSpace`.
 
@@ -67,9 +72,11 @@ class SecondOrder:
         M: MatrixLike,
         D: MatrixLike,
         K: MatrixLike,
-        B: MatrixLike,
-        C: MatrixLike,
+        B: MatrixLike | None = None,
+        C: MatrixLike | None = None,
         *,
+        inputs: Dofs = None,
+        outputs: Dofs = None,
         input_delay: ArrayLike | None = None,
         output_delay: ArrayLike | None = None,
         u0: ArrayLike | None = None,
@@ -77,6 +84,11 @@ class SecondOrder:
         hold: Hold | None = None,
         sample_time: float | None = None,
     ) -> None:
+        n = count_rows(M)
+        input_dofs = None if inputs is None else validate_dofs(inputs, n, "inputs")
+        output_dofs = None if outputs is None else validate_dofs(outputs, n, "outputs")
+        B = edge_matrix(B, input_dofs, n, kind="inputs")
+        C = edge_matrix(C, output_dofs, n, kind="outputs")
         matrices = SecondOrderMatrices(M, D, K, B, C)
         settings = SignalSettings.of(
             n_inputs=int(matrices.B.shape[1]), n_outputs=len(matrices.C), input_delay=input_delay,

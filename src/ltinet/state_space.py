@@ -7,7 +7,7 @@ delegates to the package that implements it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
@@ -46,6 +46,7 @@ from ltinet.simulation.api import simulate_system
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.options import validate_positive
 from ltinet.simulation.solution import Solution
+from ltinet.systems.dof_selection import ChannelsLike, count_rows, edge_matrix, split_dofs
 from ltinet.systems.matrices import Matrix, MatrixLike
 from ltinet.systems.signal_names import NamesLike, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
@@ -79,10 +80,10 @@ class StateSpace(SystemOperators, LoopMethods):
     ----------
     A : array_like or sparse matrix, shape (n, n)
         State matrix; a number is 1×1. Sparse matrices stay sparse.
-    B : array_like, shape (n, m) or (n,)
-        Input matrix; a 1-D array is a single input.
-    C : array_like, shape (p, n) or (n,)
-        Output matrix; a 1-D array is a single output.
+    B : array_like, shape (n, m) or (n,), optional
+        Input matrix; a 1-D array is a single input. Omitted if `inputs` are degrees of freedom.
+    C : array_like, shape (p, n) or (n,), optional
+        Output matrix; a 1-D array is a single output. Omitted if `outputs` or `states` are degrees of freedom.
     D : array_like, shape (p, m), optional
         Feedthrough, zero by default. The number 0 is a zero matrix, any other number is 1×1; a 1-D array requires a
         single input or a single output.
@@ -92,13 +93,15 @@ class StateSpace(SystemOperators, LoopMethods):
         is needed.
     dt : float, optional
         Time step of a system in discrete time; None or 0 for continuous time.
-    inputs : sequence of str, optional
+    inputs : sequence of str or of int, optional
         Name of each input, with its unit: `["Force (N)"]`; u1, u2, … by default. DataFrames supply names by
-        themselves: rows and columns of A are states, columns of B inputs, rows of C outputs.
-    outputs : sequence of str, optional
-        Name of each output; y1, y2, … by default.
-    states : sequence of str, optional
-        Name of each state; x1, x2, … by default.
+        themselves: rows and columns of A are states, columns of B inputs, rows of C outputs. A list of integers
+        instead of B: unit loads on these rows of the state equation, counted from 0.
+    outputs : sequence of str or of int, optional
+        Name of each output; y1, y2, … by default. A list of integers instead of C: these states, counted from 0.
+    states : sequence of str or of int, optional
+        Name of each state; x1, x2, … by default. A list of integers instead of C: the states that are outputs, whose
+        names `outputs` may then give.
     input_delay : float or sequence of float, optional
         Delay ≥ 0 of each input in units of time; a single number applies to all. Multiples of dt in discrete time.
     output_delay : float or sequence of float, optional
@@ -138,15 +141,15 @@ class StateSpace(SystemOperators, LoopMethods):
     def __init__(  # noqa: PLR0913
         self,
         A: MatrixLike,
-        B: MatrixLike,
-        C: MatrixLike,
+        B: MatrixLike | None = None,
+        C: MatrixLike | None = None,
         D: MatrixLike | None = None,
         E: MatrixLike | None = None,
         *,
         dt: float | None = None,
-        inputs: NamesLike = None,
-        outputs: NamesLike = None,
-        states: NamesLike = None,
+        inputs: ChannelsLike = None,
+        outputs: ChannelsLike = None,
+        states: ChannelsLike = None,
         input_delay: ArrayLike | None = None,
         output_delay: ArrayLike | None = None,
         u0: ArrayLike | None = None,
@@ -154,7 +157,20 @@ class StateSpace(SystemOperators, LoopMethods):
         hold: Hold | None = None,
         sample_time: float | None = None,
     ) -> None:
+        input_dofs, inputs = split_dofs(inputs)
+        output_dofs, outputs = split_dofs(outputs)
+        state_dofs, states = split_dofs(states)
+        if output_dofs is not None and state_dofs is not None:
+            raise InvalidSystemError(
+                "outputs and states are both degrees of freedom; give them once, and names in the other argument"
+            )
+        output_dofs = state_dofs if output_dofs is None else output_dofs
+        n = count_rows(A)
+        B = edge_matrix(B, input_dofs, n, kind="inputs")
+        C = edge_matrix(C, output_dofs, n, kind="outputs")
         names = SignalNames.of(inputs, outputs, states)
+        if output_dofs is not None and names.outputs is None and names.states is not None and len(names.states) == n:
+            names = replace(names, outputs=tuple(names.states[dof] for dof in output_dofs.tolist()))
         matrices = SystemMatrices(A, B, C, D, E, dt=dt, names=names)
         settings = SignalSettings.of(
             n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, input_delay=input_delay,
