@@ -13,24 +13,70 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Array
+from ltinet._util.progress import Progress, show_progress
 from ltinet._util.text import format_rows
 from ltinet.construction import construct
 from ltinet.conversion import eliminate_algebraic, eliminate_zero_rows
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import InvalidSystemError
+from ltinet.errors import InvalidSignalError, InvalidSystemError, SimulationError
 from ltinet.network.network import Network
 from ltinet.plotting.reduction import draw_hankel_values, draw_reduction_error
 from ltinet.reduction.balanced_truncation import MEASURED_ROUNDING
 from ltinet.reduction.dispatch import ReductionMethod, dispatch_reduction
-from ltinet.reduction.rational_krylov import ProgressCallback, ignore_progress
+from ltinet.reduction.lifting import ProjectedField
+from ltinet.reduction.rational_krylov import ProgressCallback, combine_callbacks
 from ltinet.second_order import SecondOrder
+from ltinet.simulation.solution import HasInput, Solution
 from ltinet.state_space import StateSpace
+from ltinet.systems.dof_selection import Dofs, validate_dofs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+_MAX_FIELD_NUMBERS = 1 << 28  # 2 GiB
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class LiftedField:
+    """Field of the full-order model at some degrees of freedom and times, with its error."""
+
+    t: NDArray[np.float64]
+    """Times, `(K,)`."""
+    x: NDArray[np.float64]
+    """States, for a `SecondOrder` model positions, at the degrees of freedom, `(..., K, len(dofs))`."""
+    dofs: NDArray[np.intp]
+    """Degrees of freedom, counted from 0."""
+    energy_error: NDArray[np.float64]
+    """Error of the whole field in the energy norm at each time, `(..., K)`; a bound if `is_certified`.
+
+    The energy norm is √(xᵀE x), for a `SecondOrder` model √(q'ᵀM q' + qᵀK q).
+    """
+    is_certified: bool
+    """True if `energy_error` is proven, rounding included; otherwise it is an estimate."""
+    _largest_component: Callable[[], Array] = field(repr=False)
+
+    @cached_property
+    def error_estimate(self) -> NDArray[np.float64]:
+        """Error at each degree of freedom, `(..., K, len(dofs))`: the energy norm times the largest √(E⁻¹)_ii or √(K⁻¹)_ii."""
+        return np.asarray(self.energy_error[..., None] * self._largest_component())
+
+    @property
+    def error_bound(self) -> NDArray[np.float64] | None:
+        """Proven bound on the error at each degree of freedom, `(..., K, len(dofs))`; None where nothing is proven."""
+        return self.error_estimate if self.is_certified else None
+
+    def __repr__(self) -> str:
+        kind = "error" if self.is_certified else "estimated error"
+        largest = float(np.max(self.energy_error, initial=0.0))
+        return (
+            f"LiftedField({len(self.dofs)} degrees of freedom at {len(self.t)} times, {kind} ≤ {largest:.1e} in energy)"
+        )
 
 
 @final
@@ -76,6 +122,8 @@ class ReductionResult:
     n_retained: int = 0
     """Number of states that are kept because they are unstable, integrate, or are within rounding of that."""
     notes: tuple[str, ...] = ()
+    projected_field: ProjectedField | None = field(default=None, repr=False)
+    """Field of the projected model, for `lift`; None for models that were not projected."""
 
     @property
     def is_certified(self) -> bool:
@@ -119,6 +167,84 @@ class ReductionResult:
         full, small = self.full_order_model.frequency_response(omega), self.system.frequency_response(omega)
         with np.errstate(invalid="ignore"):
             return _spectral_norms(full - small), _spectral_norms(full)
+
+    def lift(
+        self,
+        sol: Solution,
+        dofs: Dofs = None,
+        *,
+        t: ArrayLike | None = None,
+        progress: Progress = None,
+    ) -> LiftedField:
+        """Reconstruct the field of the full-order model from a solution of the reduced one.
+
+        The projected model, which has more states than the reduced one, is run with the input of the solution. The
+        error is bounded by the energy that its residual has fed in, where −(A + Aᵀ) and E, or M, K and the symmetric
+        part of D, are proven to be positive definite; elsewhere it is estimated. It is the error of all states
+        together, so that it falls with the square root of the error of outputs: reduce to a smaller tolerance for a
+        more accurate field.
+
+        Parameters
+        ----------
+        sol : Solution
+            Solution of `net.simulate(u, t)` or `net.step_response(t)` from rest, with samples as input.
+        dofs : sequence of int, optional
+            Degrees of freedom, counted from 0: states, or positions of a `SecondOrder` model. All by default.
+        t : array_like, optional
+            Times of the field, some of those of the solution; all by default.
+        progress : bool or callable, optional
+            Progress, as for `reduce`.
+
+        Returns
+        -------
+        LiftedField
+            Field `x`, with `energy_error` and `error_bound`.
+
+        Raises
+        ------
+        InvalidSignalError
+            If the solution does not start at rest, its input is not sampled, or the field is too large.
+        InvalidSystemError
+            If the model was not projected, or has delays or an operating point.
+        """
+        projected = self.projected_field
+        if projected is None:
+            raise InvalidSystemError(
+                "this model was not projected, so that there is no field to lift; its own simulation has all states: "
+                "full_order_model.simulate(u, t).states"
+            )
+        if self.system.signal_settings.shifts_signals:
+            raise InvalidSystemError("lift takes models without delays and operating point; remove them before reduce")
+        indices = None if dofs is None else validate_dofs(dofs, len(projected.basis), "dofs")
+        times, before, after = _input_from_rest(sol, self.system.n_inputs)
+        chosen = np.unique(sol.t if t is None else np.asarray(t, dtype=np.float64))
+        at = np.searchsorted(times, chosen)
+        if not len(chosen) or at[-1] >= len(times) or not np.array_equal(times[at], chosen):
+            raise InvalidSignalError("t must be some of the times of the solution; pass sol.t[::100]")
+        basis = projected.basis if indices is None else projected.basis[indices]
+        batch = sol.y.shape[:-2]
+        numbers = math.prod(batch) * len(chosen) * len(basis)
+        if numbers > _MAX_FIELD_NUMBERS:
+            raise InvalidSignalError(
+                f"the field at {len(basis)} degrees of freedom and {len(chosen)} times has {numbers:.0e} numbers; pass "
+                "dofs=[…], or fewer times, t=sol.t[::100]"
+            )
+        x = np.empty((len(after), len(chosen), len(basis)))
+        error = np.empty(x.shape[:2])
+        with show_progress("field", progress) as report, single_blas_thread():
+            for chunk in projected.run(times, before, after, report):
+                inside = slice(*np.searchsorted(at, (chunk.times.start, chunk.times.stop)).tolist())
+                local = at[inside] - chunk.times.start
+                x[:, inside] = chunk.states[:, local, : basis.shape[1]] @ basis.T
+                error[:, inside] = chunk.error[:, local]
+        return LiftedField(
+            chosen,
+            x.reshape(*batch, *x.shape[1:]),
+            np.arange(len(basis)) if indices is None else indices,
+            error.reshape(*batch, -1),
+            projected.energy.is_proven,
+            lambda: projected.largest_component(indices),
+        )
 
     def _rows(self) -> list[tuple[str, str]]:
         relative = self.gain if self.gain > 0.0 else math.nan
@@ -197,6 +323,25 @@ class ReductionPlots:
         return dir_without(self, "result")
 
 
+def _input_from_rest(sol: Solution, n_inputs: int) -> tuple[Array, Array, Array]:
+    """Return times `(K,)` and the inputs before and after each, `(batch, K, m)`, of a solution that starts at rest."""
+    if not isinstance(sol, Solution) or not isinstance(sol.trajectory, HasInput):
+        raise InvalidSignalError(f"lift takes a solution, net.simulate(u, t), got {type(sol).__name__}")
+    if sol.stats.get("hold") is None:
+        raise InvalidSignalError("lift takes inputs of samples; pass an array: net.simulate(u(t), t)")
+    try:
+        start = sol.trajectory.user_states(sol.t[:1])
+    except SimulationError:
+        raise InvalidSignalError("lift takes a solution of the reduced model: net.simulate(u, t)") from None
+    if np.any(start):
+        raise InvalidSignalError("lift takes solutions from rest; the full state that x0 stands for is unknown")
+    times, values = sol.trajectory.input_corners(sol.t)
+    if values.shape[-1] != n_inputs:
+        raise InvalidSignalError(f"the solution has {values.shape[-1]} inputs, the reduced model {n_inputs}")
+    flat = values.reshape(-1, *values.shape[-2:])
+    return times[::2], flat[:, ::2], flat[:, 1::2]
+
+
 def _spectral_norms(values: NDArray[np.complex128]) -> NDArray[np.float64]:
     """Return the spectral norm at each frequency, infinity at a pole."""
     finite = np.asarray(np.isfinite(values).all(axis=(1, 2)))
@@ -211,6 +356,7 @@ def reduce(
     method: ReductionMethod | None = None,
     n_jobs: int = 1,
     callback: ProgressCallback | None = None,
+    progress: Progress = None,
 ) -> ReductionResult:
     """Reduce a system or a network to fewer states, with an error bound that includes rounding.
 
@@ -245,6 +391,10 @@ def reduce(
         Number of processes that share the shifts of a batch (joblib). The result does not depend on it.
     callback : callable, optional
         Function that is called with the number of shifts and the current relative bound.
+    progress : bool or callable, optional
+        True writes a line to the error stream after one second and then every few seconds, with an estimate of the
+        time left; False does not; by default only where that stream is a terminal. A callable gets an object with
+        `task`, `fraction`, `elapsed`, `remaining` and `detail`, which `str` makes a line of.
 
     Returns
     -------
@@ -259,15 +409,16 @@ def reduce(
     model = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_zero_rows(system)
     start = time.perf_counter()
     options: dict[str, Any] = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
-    options["callback"] = callback or ignore_progress
-    try:
-        small = dispatch_reduction(model, **options)
-    except InvalidSystemError:
-        regular = eliminate_algebraic(model) if isinstance(model, StateSpace) else model
-        if regular is model:
-            raise
-        model = regular
-        small = dispatch_reduction(model, **options)
+    with show_progress(f"reducing {model.n_states} states", progress) as report:
+        options["callback"] = combine_callbacks(callback, report, tolerance)
+        try:
+            small = dispatch_reduction(model, **options)
+        except InvalidSystemError:
+            regular = eliminate_algebraic(model) if isinstance(model, StateSpace) else model
+            if regular is model:
+                raise
+            model = regular
+            small = dispatch_reduction(model, **options)
     seconds, outcome = time.perf_counter() - start, small.outcome
     return ReductionResult(
         system=small.system,
@@ -287,4 +438,5 @@ def reduce(
         previous_h2_bound=(model.reduction_error or 0.0) if isinstance(model, DynamicNetwork) else 0.0,
         n_retained=outcome.n_retained,
         notes=outcome.notes,
+        projected_field=outcome.field,
     )

@@ -59,6 +59,7 @@ def reduce_discrete(
         estimate=outcome.estimate + rounding,
         h2_bound=lambda: math.inf if bound is None else bound,
         parts=outcome.parts if bound is None else {**outcome.parts, MEASURED_ROUNDING: rounding},
+        field=None,
     )
 
 
