@@ -18,6 +18,7 @@ from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Complex
 from ltinet._util.other_names import missing_attribute
+from ltinet._util.progress import Progress
 from ltinet._util.text import format_rows
 from ltinet.analysis.characteristics import StepInfo, compute_bandwidth, step_info
 from ltinet.analysis.dc_gain import dc_gain
@@ -45,7 +46,7 @@ from ltinet.signals.sampled import Hold
 from ltinet.simulation.api import simulate_system
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.options import validate_positive
-from ltinet.simulation.solution import Solution
+from ltinet.simulation.solution import Solution, with_notes
 from ltinet.systems.dof_selection import ChannelsLike, count_rows, edge_matrix, split_dofs
 from ltinet.systems.matrices import Matrix, MatrixLike
 from ltinet.systems.signal_names import NamesLike, SignalNames
@@ -55,6 +56,8 @@ from ltinet.systems.system_matrices import Descriptor, SystemMatrices
 
 if TYPE_CHECKING:
     import scipy.signal
+
+    from ltinet.large_systems import ReducedResponses, Reducer
 
 
 @final
@@ -67,7 +70,8 @@ class StateSpace(SystemOperators, LoopMethods):
     are; names are not compared.
 
     A sparse A stays sparse, with its E, in `sparse`. Models of up to 3,000 states are converted to dense arrays where a
-    method needs them. Larger models support `frequency_response` and `simulate`; other methods raise an error that
+    method needs them. Larger models support `frequency_response`; `simulate`, `step_response`, `impulse_response` and
+    `plot` by a reduction, whose error is part of their bounds; other methods raise an error that
     names the call to use instead.
 
     A system in discrete time has a time step `dt`. It is analysed, simulated, reduced and exported like one in continuous
@@ -186,6 +190,7 @@ class StateSpace(SystemOperators, LoopMethods):
         *,
         prepared: SimulationContext | None = None,
         settings: SignalSettings = NO_SETTINGS,
+        reducer: "Reducer | None" = None,
     ) -> "StateSpace":
         """Create a system from validated matrices.
 
@@ -197,6 +202,8 @@ class StateSpace(SystemOperators, LoopMethods):
             Simulation context of the system, if there is one already.
         settings : SignalSettings, optional
             Delays, operating point, hold and sample time.
+        reducer : callable, optional
+            Function that reduces the system, if it is large, instead of the general one.
 
         Returns
         -------
@@ -208,6 +215,8 @@ class StateSpace(SystemOperators, LoopMethods):
         object.__setattr__(system, "signal_settings", _validate_settings(settings, matrices))
         if prepared is not None:
             system.__dict__["_context"] = prepared
+        if reducer is not None:
+            system.__dict__["_reducer"] = reducer
         return system
 
     @property
@@ -358,13 +367,16 @@ class StateSpace(SystemOperators, LoopMethods):
         x0: ArrayLike | None = None,
         hold: Hold | None = None,
         tolerance: float | None = None,
+        progress: Progress = None,
     ) -> Solution:
         """Simulate the system: compute its outputs at given times for an input.
 
-        The solution is exact up to rounding, with error bounds, and computed by the network of the system. A sparse
-        model of more than 3,000 states, or a sparse model with a `tolerance`, is simulated by an implicit method on
-        its sparse matrices. The error of that method is estimated by halving all steps, `solution.error_estimate`, and
-        is not a bound.
+        The solution is exact up to rounding, with error bounds, and computed by the network of the system.
+
+        A sparse model of more than 3,000 states is reduced once, to a relative error of 1e-6, if that error can be
+        proven; it is part of `error_bound`. Otherwise, from a state x0, and for any sparse model with a `tolerance`, an
+        implicit method runs on the sparse matrices. Its error is estimated by halving all steps,
+        `solution.error_estimate`, and is not a bound.
 
         Parameters
         ----------
@@ -379,7 +391,10 @@ class StateSpace(SystemOperators, LoopMethods):
             Interpolation between samples; by default that of the model, "linear" if it has none. Not for models in
             discrete time.
         tolerance : float, optional
-            Limit on the estimated error relative to each largest |y|, for sparse models; 1e-6 by default.
+            Limit on the estimated error of the implicit method relative to each largest |y|, for sparse models; 1e-6 by
+            default.
+        progress : bool or callable, optional
+            Progress of large models, as for `reduce`.
 
         Returns
         -------
@@ -393,6 +408,10 @@ class StateSpace(SystemOperators, LoopMethods):
         SimulationError
             If the tolerance cannot be reached.
         """
+        if tolerance is None and t is not None and (x0 is None or not np.any(x0)):
+            reduced = self._reduce_for_responses(progress)
+            if reduced is not None and reduced.error.is_proven:
+                return with_notes(self._small(reduced).simulate(u, t, hold=hold), (reduced.note,))
         return simulate_system(
             self.matrices,
             lambda: self._context,
@@ -402,6 +421,7 @@ class StateSpace(SystemOperators, LoopMethods):
             hold=hold,
             tolerance=tolerance,
             settings=self.signal_settings,
+            progress=progress,
         )
 
     def fit(
@@ -446,11 +466,14 @@ class StateSpace(SystemOperators, LoopMethods):
 
         return compare_record(self, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold).fits
 
-    def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
+    def step_response(
+        self, t: Times = None, *, input: Channel = None, output: Channel = None, progress: Progress = None
+    ) -> Solution:
         """Compute the step response: outputs for a unit step of an input at t = 0, from rest.
 
         The response is exact up to rounding, with error bounds; it includes delays and is a deviation from the
-        operating point.
+        operating point. That of a large sparse system is computed by its reduction to a relative error of 1e-6, which
+        `error_bound` includes where it is proven.
 
         Parameters
         ----------
@@ -463,6 +486,8 @@ class StateSpace(SystemOperators, LoopMethods):
             Index or name of an input; all inputs by default.
         output : int or str, optional
             Index or name of an output; all outputs by default.
+        progress : bool or callable, optional
+            Progress of the reduction, as for `reduce`.
 
         Returns
         -------
@@ -477,6 +502,9 @@ class StateSpace(SystemOperators, LoopMethods):
         """
         if self.dt is not None:
             return self._discrete_response(t, kind="step", input=input, output=output)
+        reduced = self._reduce_for_responses(progress)
+        if reduced is not None:
+            return with_notes(self._small(reduced).step_response(t, input=input, output=output), (reduced.note,))
         system = self._context, self.matrices
         run = partial(step_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="step")
@@ -502,6 +530,9 @@ class StateSpace(SystemOperators, LoopMethods):
         """
         if self.dt is not None:
             return self._discrete_response(t, kind="impulse", input=input, output=output)
+        reduced = self._reduce_for_responses(None)
+        if reduced is not None:
+            return with_notes(self._small(reduced).impulse_response(t, input=input, output=output), (reduced.note,))
         system = self._context, self.matrices
         run = partial(impulse_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="impulse")
@@ -622,24 +653,26 @@ class StateSpace(SystemOperators, LoopMethods):
             self.frequency_response, self.dcgain(), frequencies, drop=validate_positive(drop, "drop")
         )
 
-    def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+    def frequency_response(self, omega: ArrayLike, *, progress: Progress = None) -> NDArray[np.complex128]:
         """Compute the frequency response H(jω), or H(e^{jω dt}) in discrete time.
 
         Dense models use one decomposition of A, which is cached, and refine the solution if the residual of
-        (jω E − A) X = B is too large. Sparse models take one sparse factorization for each frequency. Delays are
-        included as exact factors e^{−jωτ}.
+        (jω E − A) X = B is too large. Sparse models take one sparse factorization for each frequency; those of
+        `ltinet.reduce(system, tolerance=1e-6).system` take microseconds. Delays are included as exact factors e^{−jωτ}.
 
         Parameters
         ----------
         omega : array_like
             Angular frequencies in radians per unit of time.
+        progress : bool or callable, optional
+            Progress of large sparse models, as for `reduce`.
 
         Returns
         -------
         ndarray of complex, shape (len(omega), n_outputs, n_inputs)
             Frequency response; complex(inf, nan) at a pole.
         """
-        H = self._response(evaluation_points(omega, self.dt))
+        H = self._response(evaluation_points(omega, self.dt), progress)
         if not self.signal_settings.has_delays:
             return H
         return apply_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
@@ -682,6 +715,10 @@ class StateSpace(SystemOperators, LoopMethods):
     def plot(self) -> SystemPlots:
         """Plots of the system: `system.plot()` for an overview, `system.plot.bode()`, `.step()`, …; needs matplotlib."""
         names = self.matrices.names
+        reduced = self._reduce_for_responses(None)
+        if reduced is not None:
+            small = self._small(reduced)
+            return SystemPlots(small, small.plot_frequencies, names.outputs, names.inputs, reduced.error)
         return SystemPlots(self, self.plot_frequencies, names.outputs, names.inputs)
 
     def plot_frequencies(self) -> NDArray[np.float64]:
@@ -695,12 +732,37 @@ class StateSpace(SystemOperators, LoopMethods):
         return frequencies_for(self.poles(), self.zeros(), dt=self.dt)
 
     @cached_property
-    def _response(self) -> Callable[[Complex], Complex]:
+    def _response(self) -> Callable[..., Complex]:
         return transfer_evaluator(self.matrices)
 
     @cached_property
     def _context(self) -> SimulationContext:
         return prepare_system(self.matrices)
+
+    def _reduce_for_responses(self, progress: Progress) -> "ReducedResponses | None":
+        """Return the reduced model that responses of a large sparse system are computed by; it is computed once.
+
+        None for all other systems, and for those that cannot be reduced, such as integrators.
+        """
+        if self.sparse is None or not self.sparse.is_large or self.dt is not None:
+            return None
+        if "_reduced_responses" not in self.__dict__:
+            # Imported here because few programs have large systems.
+            from ltinet.large_systems import reduce_for_responses
+            from ltinet.reduction.matrix_reduction import reduce_matrices
+
+            reduce, names = self.__dict__.get("_reducer", partial(reduce_matrices, self.matrices)), self.matrices.names
+            try:
+                reduced = reduce_for_responses(reduce, n_states=self.n_states, names=names, progress=progress)
+            except InvalidSystemError:
+                reduced = None
+            self.__dict__["_reduced_responses"] = reduced
+        known: ReducedResponses | None = self.__dict__["_reduced_responses"]
+        return known
+
+    def _small(self, reduced: "ReducedResponses") -> "StateSpace":
+        """Return a reduced model as a system whose error bounds include the reduction."""
+        return StateSpace.of(reduced.matrices, prepared=reduced.context, settings=self.signal_settings)
 
     def _discrete_response(self, t: Times, **request: Any) -> Solution:
         return discrete_response(self._context, self.matrices, self.signal_settings, t, **request)

@@ -43,11 +43,16 @@ class ProgressState:
     """Seconds since the start."""
     detail: str = ""
     """Present step."""
+    waited: float = 0.0
+    """Seconds of `elapsed` since the share was reported."""
 
     @property
     def remaining(self) -> float | None:
         """Estimate of the seconds left, from the share that is done; None if it is unknown."""
-        return self.elapsed * (1.0 - self.fraction) / self.fraction if self.fraction else None
+        if not self.fraction:
+            return None
+        at_report = self.elapsed - self.waited
+        return max(at_report * (1.0 - self.fraction) / self.fraction - self.waited, 0.0)
 
     def __str__(self) -> str:
         parts = [] if self.fraction is None else [f"{100.0 * self.fraction:.0f} %"]
@@ -88,7 +93,8 @@ def show_progress(task: str, progress: Progress = None) -> Iterator[ProgressRepo
         return
 
     def draw() -> None:
-        text = str(replace(state, elapsed=time.perf_counter() - start))
+        elapsed = time.perf_counter() - start
+        text = str(replace(state, elapsed=elapsed, waited=elapsed - state.elapsed))
         line = "".join(character if character.isprintable() else "?" for character in text)
         stream.write(f"\r\x1b[2K{line[: shutil.get_terminal_size().columns - 1]}" if is_terminal else f"{line}\n")
         stream.flush()

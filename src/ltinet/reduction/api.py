@@ -33,12 +33,14 @@ from ltinet.second_order import SecondOrder
 from ltinet.simulation.solution import HasInput, Solution
 from ltinet.state_space import StateSpace
 from ltinet.systems.dof_selection import Dofs, validate_dofs
+from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 _MAX_FIELD_NUMBERS = 1 << 28  # 2 GiB
+_N_LARGE_FREQUENCIES = 40  # of pictures for which a large system is solved
 
 
 @final
@@ -151,20 +153,23 @@ class ReductionResult:
         """Plots `result.plot.error(omega)` and `result.plot.hankel()`; they require matplotlib."""
         return ReductionPlots(self)
 
-    def errors(self, omega: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def errors(self, omega: ArrayLike, *, progress: Progress = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return ‖G(jω) − G_r(jω)‖ and ‖G(jω)‖ by solving both systems; infinite at poles.
 
         Parameters
         ----------
         omega : array_like
             Angular frequencies, `(K,)`.
+        progress : bool or callable, optional
+            Progress of large models, as for `reduce`.
 
         Returns
         -------
         error, gain : ndarray
             Largest singular values of the difference and of the full-order model, `(K,)` each.
         """
-        full, small = self.full_order_model.frequency_response(omega), self.system.frequency_response(omega)
+        full = self.full_order_model.frequency_response(omega, progress=progress)
+        small = self.system.frequency_response(omega)
         with np.errstate(invalid="ignore"):
             return _spectral_norms(full - small), _spectral_norms(full)
 
@@ -251,12 +256,13 @@ class ReductionResult:
         if self.error_bound is None:
             error = f"estimate {self.estimate:.2e} ({self.estimate / relative:.1e} of the gain); nothing is proven"
         else:
-            error = f"≤ {self.error_bound:.2e} at all frequencies ({self.error_bound / relative:.1e} of the gain)"
+            share = f"{self.error_bound / relative:.1e} of the gain"
+            error = f"≤ {self.error_bound:.2e} at all frequencies ({share}; a bound on energy, not on outputs)"
         parts = " + ".join(f"{value:.1e} {name}" for name, value in self.error_parts.items())
         rows = [("states", f"{self.order} of {self.full_order_model.n_states}"), ("error", error)]
         rows += [("  of this", parts)] if parts else []
         if self.pointwise_bound is not None:
-            rows.append(("at any time", f"|e(t)| ≤ {self.pointwise_bound:.2e} · ‖u‖ in L2(0, t)"))
+            rows.append(("at any time", f"|e(t)| ≤ {self.pointwise_bound:.2e} · ‖u‖ in L2(0, t), from rest"))
         rows += [("gain", f"{self.gain:.4g}"), *self.steps, *(("note", note) for note in self.notes)]
         return rows
 
@@ -284,10 +290,11 @@ class ReductionPlots:
 
     result: ReductionResult
 
-    def error(self, omega: ArrayLike | None = None, *, ax: "Axes | None" = None) -> "Axes":
+    def error(self, omega: ArrayLike | None = None, *, ax: "Axes | None" = None, progress: Progress = None) -> "Axes":
         """Draw ‖G − G_r‖ and ‖G‖ over frequency, with the bound.
 
-        Both systems are solved at every frequency: a large one takes a factorization for each.
+        Both systems are solved at every frequency: a large one takes a factorization for each, so that 40 frequencies
+        are drawn by default instead of hundreds.
 
         Parameters
         ----------
@@ -295,14 +302,19 @@ class ReductionPlots:
             Angular frequencies; by default chosen from the poles of the reduced system.
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; by default those of a new figure.
+        progress : bool or callable, optional
+            Progress of large models, as for `reduce`.
 
         Returns
         -------
         matplotlib.axes.Axes
         """
         result = self.result
-        omega = result.system.plot_frequencies() if omega is None else omega
-        errors, gains = result.errors(omega)
+        if omega is None:
+            omega = result.system.plot_frequencies()
+            if result.full_order_model.n_states > MAX_DENSE_STATES:
+                omega = np.geomspace(omega[0], omega[-1], _N_LARGE_FREQUENCIES)
+        errors, gains = result.errors(omega, progress=progress)
         return draw_reduction_error(omega, errors, gains, bound=result.error_bound, estimate=result.estimate, ax=ax)
 
     def hankel(self, *, ax: "Axes | None" = None) -> "Axes":
@@ -348,11 +360,13 @@ def _spectral_norms(values: NDArray[np.complex128]) -> NDArray[np.float64]:
     return np.where(finite, np.linalg.norm(np.where(finite[:, None, None], values, 0.0), 2, axis=(1, 2)), np.inf)
 
 
-def reduce(
+def reduce(  # noqa: PLR0913 - one option for each property of a reduction
     system: Any,
     *,
     order: int | None = None,
     tolerance: float | None = None,
+    output_tolerance: float | None = None,
+    input_l2: float | None = None,
     method: ReductionMethod | None = None,
     n_jobs: int = 1,
     callback: ProgressCallback | None = None,
@@ -376,12 +390,23 @@ def reduce(
         A `SecondOrder` model, a network, or anything that `as_state_space` accepts. A singular E is eliminated with
         `eliminate_algebraic`; `result.full_order_model` is then the system without it.
     order : int, optional
-        Number of states of the reduced system. Exactly one of `order` and `tolerance` is required; neither has a
-        default.
+        Number of states of the reduced system. Exactly one of `order`, `tolerance` and `output_tolerance` is required;
+        none has a default.
     tolerance : float, optional
         Largest error ‖G − G_r‖∞ relative to the largest gain ‖G_r‖∞ of the reduced system, `result.gain`, between 0
         and 1. It is met by the bound or, without one, by the estimate, at the smallest order found. States that do
         not decay are kept and count neither in the error nor in the gain.
+
+        It bounds the energy of the error, ‖y − y_r‖ ≤ tolerance·gain·‖u‖ in L2, and says nothing about a single time: a
+        tolerance of 1e-4 does not make outputs right to four digits. `result.pointwise_bound` bounds them at every
+        time, and `output_tolerance` prescribes that bound.
+    output_tolerance : float, optional
+        Largest error of any output at any time, |y(t) − y_r(t)| ≤ output_tolerance from rest, in units of the outputs,
+        for every input with an L2 norm of at most `input_l2`. It is met by the proven bound ‖G − G_r‖_H2·‖u‖; systems
+        without one are refused.
+    input_l2 : float, optional
+        Largest L2 norm of inputs, (∫ |u(t)|² dt)^½ over the simulated time, in discrete time (Σ |u[k]|²)^½; required
+        with `output_tolerance`. For |u| ≤ a over a time T it is a √T.
     method : str, optional
         "truncation" (default) truncates balanced states; "singular_perturbation" sets their derivatives to zero, which
         keeps the gain at zero frequency exactly. For a network "neurons" leaves out those with the smallest
@@ -404,11 +429,18 @@ def reduce(
     Raises
     ------
     InvalidSystemError
-        The system cannot be reduced, or not exactly one of `order` and `tolerance` was given.
+        The system cannot be reduced, not exactly one of `order`, `tolerance` and `output_tolerance` was given, or the
+        `output_tolerance` cannot be guaranteed.
     """
+    h2_limit = _validate_output_tolerance(order, tolerance, output_tolerance, input_l2)
+    if h2_limit is not None:
+        options = {"method": method, "n_jobs": n_jobs, "callback": callback, "progress": progress}
+        result = _reduce_to_h2_bound(system, h2_limit, **options)
+        text = f"|e(t)| ≤ {output_tolerance:g} for ‖u‖ ≤ {input_l2:g} in L2"
+        return replace(result, steps=(("guarantee", text), *result.steps))
     model = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_zero_rows(system)
     start = time.perf_counter()
-    options: dict[str, Any] = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
+    options = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
     with show_progress(f"reducing {model.n_states} states", progress) as report:
         options["callback"] = combine_callbacks(callback, report, tolerance)
         try:
@@ -439,4 +471,51 @@ def reduce(
         n_retained=outcome.n_retained,
         notes=outcome.notes,
         projected_field=outcome.field,
+    )
+
+
+# Guaranteed outputs.
+
+# Relative tolerances in the H∞ norm from which on, and down to which, one is searched whose H2 bound suffices: below,
+# only rounding is left of errors.
+_FIRST_TOLERANCE, _LEAST_TOLERANCE = 1e-2, 1e-13
+_H2_SHARE = 0.5  # of the limit, aimed at; a tolerance tenfold smaller gives an H2 bound three to ten times smaller
+
+
+def _validate_output_tolerance(order: Any, tolerance: Any, output_tolerance: Any, input_l2: Any) -> float | None:
+    """Return the limit on the H2 norm of the error, output_tolerance/input_l2; None without an output tolerance."""
+    if output_tolerance is None and input_l2 is None:
+        return None
+    if output_tolerance is None or input_l2 is None:
+        missing = "output_tolerance" if output_tolerance is None else "input_l2"
+        raise InvalidSystemError(
+            f"{missing} is missing; pass reduce(system, output_tolerance=0.1, input_l2=3.0), which guarantees outputs to "
+            "0.1 for all inputs with an L2 norm of at most 3"
+        )
+    if order is not None or tolerance is not None:
+        raise InvalidSystemError("exactly one of order, tolerance and output_tolerance is required, got two")
+    for name, value in (("output_tolerance", output_tolerance), ("input_l2", input_l2)):
+        is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not is_number or not 0.0 < value < math.inf:
+            raise InvalidSystemError(f"{name} must be a positive, finite number, got {value!r}")
+    return float(output_tolerance / input_l2)
+
+
+def _reduce_to_h2_bound(system: Any, limit: float, **options: Any) -> ReductionResult:
+    """Reduce to the largest H∞ tolerance found whose bound on the H2 norm of the error is within the limit."""
+    tolerance = _FIRST_TOLERANCE
+    while tolerance >= _LEAST_TOLERANCE:
+        result = reduce(system, tolerance=tolerance, **options)
+        bound = result.pointwise_bound
+        if bound is None:
+            raise InvalidSystemError(
+                "no bound on outputs at single times is known for this system, so that output_tolerance cannot be "
+                "guaranteed; pass tolerance, or see the table of proven bounds in the documentation of reduce"
+            )
+        if bound <= limit:
+            return result
+        tolerance *= min(_H2_SHARE * limit / bound, 0.1)
+    raise InvalidSystemError(
+        f"output_tolerance is too small: rounding leaves errors of {bound:.1e} times the L2 norm of the input, and "
+        f"{limit:.1e} is required"
     )
