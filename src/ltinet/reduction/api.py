@@ -434,13 +434,14 @@ def reduce(  # noqa: PLR0913 - one option for each property of a reduction
     """
     h2_limit = _validate_output_tolerance(order, tolerance, output_tolerance, input_l2)
     if h2_limit is not None:
-        options = {"method": method, "n_jobs": n_jobs, "callback": callback, "progress": progress}
-        result = _reduce_to_h2_bound(system, h2_limit, **options)
+        result = _reduce_to_h2_bound(
+            system, h2_limit, method=method, n_jobs=n_jobs, callback=callback, progress=progress
+        )
         text = f"|e(t)| ≤ {output_tolerance:g} for ‖u‖ ≤ {input_l2:g} in L2"
         return replace(result, steps=(("guarantee", text), *result.steps))
     model = system if isinstance(system, DynamicNetwork | SecondOrder) else eliminate_zero_rows(system)
     start = time.perf_counter()
-    options = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
+    options: dict[str, Any] = {"order": order, "tolerance": tolerance, "method": method, "n_jobs": n_jobs}
     with show_progress(f"reducing {model.n_states} states", progress) as report:
         options["callback"] = combine_callbacks(callback, report, tolerance)
         try:
