@@ -65,7 +65,7 @@ if typing.TYPE_CHECKING:
     from ltinet.identification.residual_analysis import ResidualTests
     from ltinet.identification.result import IdentificationPlots, IdentificationResult
     from ltinet.identification.uncertainty import FrequencyBand, PoleUncertainty, StepBand
-    from ltinet.reduction.api import ReductionPlots, ReductionResult, reduce
+    from ltinet.reduction.api import LiftedField, ReductionPlots, ReductionResult, reduce
     from ltinet.tables.table import Table, read_table
 _LAZY_IMPORTS = {
     "FrequencyBand": "ltinet.identification.uncertainty",
@@ -76,6 +76,7 @@ _LAZY_IMPORTS = {
     "identify": "ltinet.identification.api",
     "identify_frequency": "ltinet.identification.api",
     "IdentificationPlots": "ltinet.identification.result",
+    "LiftedField": "ltinet.reduction.api",
     "ReductionPlots": "ltinet.reduction.api",
     "ReductionResult": "ltinet.reduction.api",
     "reduce": "ltinet.reduction.api",
@@ -103,6 +104,7 @@ __all__ = [
     "InvalidSignalError",
     "InvalidSystemError",
     "LayerParameters",
+    "LiftedField",
     "LtinetError",
     "Margins",
     "MissingDependencyError",

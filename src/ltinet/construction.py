@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ltinet._util.blas_threads import limit_blas_threads
+from ltinet._util.progress import show_progress
 from ltinet.blockdiag.partition import BlockChoice, ClusteringAlgorithm
 from ltinet.conversion import as_state_space, eliminate_algebraic
 from ltinet.dynamic_network import DynamicNetwork
@@ -79,9 +80,13 @@ def construct(
     if tolerance is not None:
         # Imported here because importing the reduction takes long and few networks need it.
         from ltinet.reduction.dispatch import dispatch_reduction
+        from ltinet.reduction.rational_krylov import combine_callbacks
 
         model = system if isinstance(system, SecondOrder) else eliminate_algebraic(system)
-        reduced = dispatch_reduction(model, tolerance=tolerance)
+        with show_progress(f"reducing {model.n_states} states") as report:
+            reduced = dispatch_reduction(
+                model, tolerance=tolerance, callback=combine_callbacks(None, report, tolerance)
+            )
         if reduced.network is not None:
             settings = reduced.system.signal_settings
             return DynamicNetwork(reduced.network, reduction_error=reduced.outcome.h2_bound(), signal_settings=settings)

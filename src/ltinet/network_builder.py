@@ -7,9 +7,8 @@ tenth of eps·cond(T) of the outputs, here 1e-10. Large sparse models are accept
 which the form follows without filling in.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from ltinet._util.blas_threads import limit_blas_threads
@@ -88,12 +87,17 @@ def _structured_form(pencil: SparseDescriptor, choice: BlockChoice) -> BlockDiag
 
 def prepare_system(system: SystemMatrices) -> SimulationContext:
     """Return the simulation context of a system; its network is constructed, with default options, on first use."""
-    return SimulationContext(partial(_default_parts, system), origin=system)
+    return SimulationContext(prepare_parts(system), origin=system)
 
 
-def _default_parts(system: SystemMatrices) -> NetworkParts:
-    with limit_blas_threads(system.n_states):
-        return construct_network(system, BlockChoice(DEFAULT_MAX_CONDITION), balance=None).parts
+def prepare_parts(system: SystemMatrices) -> Callable[[], NetworkParts]:
+    """Return a function that constructs the network of a system with default options."""
+
+    def construct_parts() -> NetworkParts:
+        with limit_blas_threads(system.n_states):
+            return construct_network(system, BlockChoice(DEFAULT_MAX_CONDITION), balance=None).parts
+
+    return construct_parts
 
 
 def require_single_system(system: Any, others: Sequence[Any]) -> Any:

@@ -6,12 +6,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
+from ltinet._util.progress import Progress
 from ltinet._util.text import format_count, format_rows
 from ltinet.analysis.frequency_response import apply_delays, evaluation_points, second_order_response
+from ltinet.analysis.responses import Channel, Times
+from ltinet.plotting.plots import SystemPlots
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
+from ltinet.systems.dof_selection import Dofs, count_rows, edge_matrix, validate_dofs
 from ltinet.systems.matrices import Matrix, MatrixLike, describe_sparse, shallow_copy
 from ltinet.systems.second_order_matrices import SecondOrderMatrices, SquareMatrix
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
@@ -34,10 +39,14 @@ class SecondOrder:
         Damping matrix. Reduction errors of large models are certified for Rayleigh damping, `alpha * M + beta * K`.
     K : array_like or sparse matrix, shape (n, n)
         Stiffness matrix.
-    B : array_like, shape (n, m) or (n,)
-        Input matrix; a 1-D array is a single input.
-    C : array_like, shape (p, n) or (n,)
-        Output matrix on positions; a 1-D array is a single output.
+    B : array_like, shape (n, m) or (n,), optional
+        Input matrix; a 1-D array is a single input. Omitted if `inputs` are given.
+    C : array_like, shape (p, n) or (n,), optional
+        Output matrix on positions; a 1-D array is a single output. Omitted if `outputs` are given.
+    inputs : sequence of int, optional
+        Degrees of freedom, counted from 0, each of which has a unit force as input, instead of B.
+    outputs : sequence of int, optional
+        Degrees of freedom whose positions are the outputs, instead of C.
     input_delay, output_delay, u0, y0, hold, sample_time
         Delays, operating point, hold and sample time, as for `StateSpace`.
 
@@ -67,9 +76,11 @@ class SecondOrder:
         M: MatrixLike,
         D: MatrixLike,
         K: MatrixLike,
-        B: MatrixLike,
-        C: MatrixLike,
+        B: MatrixLike | None = None,
+        C: MatrixLike | None = None,
         *,
+        inputs: Dofs = None,
+        outputs: Dofs = None,
         input_delay: ArrayLike | None = None,
         output_delay: ArrayLike | None = None,
         u0: ArrayLike | None = None,
@@ -77,6 +88,11 @@ class SecondOrder:
         hold: Hold | None = None,
         sample_time: float | None = None,
     ) -> None:
+        n = count_rows(M)
+        input_dofs = None if inputs is None else validate_dofs(inputs, n, "inputs")
+        output_dofs = None if outputs is None else validate_dofs(outputs, n, "outputs")
+        B = edge_matrix(B, input_dofs, n, kind="inputs")
+        C = edge_matrix(C, output_dofs, n, kind="outputs")
         matrices = SecondOrderMatrices(M, D, K, B, C)
         settings = SignalSettings.of(
             n_inputs=int(matrices.B.shape[1]), n_outputs=len(matrices.C), input_delay=input_delay,
@@ -181,9 +197,18 @@ class SecondOrder:
         StateSpace
             System with 2n states, sparse if M, D and K are.
         """
-        return StateSpace.of(self.matrices.first_order, settings=self.signal_settings)
+        return self._first_order
 
-    def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+    @cached_property
+    def _first_order(self) -> StateSpace:
+        def reducer(options: Any, *, callback: Any) -> Any:
+            from ltinet.reduction.mechanical_reduction import reduce_model  # imported here because few models are large
+
+            return reduce_model(self.matrices, options, method=None, callback=callback)
+
+        return StateSpace.of(self.matrices.first_order, settings=self.signal_settings, reducer=reducer)
+
+    def frequency_response(self, omega: ArrayLike, *, progress: Progress = None) -> NDArray[np.complex128]:
         """Compute the frequency response H(jω) = C (K − ω² M + jω D)⁻¹ B.
 
         Each frequency takes one factorization. Delays are included as exact factors e^{−jωτ}.
@@ -192,13 +217,15 @@ class SecondOrder:
         ----------
         omega : array_like
             Angular frequencies in radians per unit of time.
+        progress : bool or callable, optional
+            Progress, as for `reduce`.
 
         Returns
         -------
         ndarray of complex, shape (len(omega), n_outputs, n_inputs)
             Frequency response.
         """
-        H = second_order_response(self.matrices, evaluation_points(omega, None).imag)
+        H = second_order_response(self.matrices, evaluation_points(omega, None).imag, progress)
         if not self.signal_settings.has_delays:
             return H
         return apply_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
@@ -211,8 +238,11 @@ class SecondOrder:
         x0: ArrayLike | None = None,
         hold: Hold | None = None,
         tolerance: float | None = None,
+        progress: Progress = None,
     ) -> Solution:
-        """Simulate the first-order form of the model.
+        """Simulate the model.
+
+        A sparse model of more than 1,500 positions is reduced to its modes first, as `StateSpace.simulate` describes.
 
         Parameters
         ----------
@@ -222,13 +252,40 @@ class SecondOrder:
             Positions and velocities (q, q') at t[0]; zero by default.
         hold, tolerance
             Hold and error tolerance, as for `StateSpace.simulate`.
+        progress : bool or callable, optional
+            Progress of large models, as for `reduce`.
 
         Returns
         -------
         Solution
             Outputs at the times t.
         """
-        return self.to_state_space().simulate(u, t, x0=x0, hold=hold, tolerance=tolerance)
+        return self._first_order.simulate(u, t, x0=x0, hold=hold, tolerance=tolerance, progress=progress)
+
+    def step_response(
+        self, t: Times = None, *, input: Channel = None, output: Channel = None, progress: Progress = None
+    ) -> Solution:
+        """Compute the step response: outputs for a unit step of an input at t = 0, from rest.
+
+        That of a sparse model of more than 1,500 positions is computed by its reduction to modes, whose error
+        `error_bound` includes where it is proven.
+
+        Parameters
+        ----------
+        t, input, output, progress
+            As for `StateSpace.step_response`.
+
+        Returns
+        -------
+        Solution
+            Response with the same shape as that of `StateSpace.step_response`.
+        """
+        return self._first_order.step_response(t, input=input, output=output, progress=progress)
+
+    @property
+    def plot(self) -> SystemPlots:
+        """Plots of the model: `model.plot.bode()`, `.step()`, …, of its reduction if it is large; needs matplotlib."""
+        return self._first_order.plot
 
     def _rows(self) -> list[tuple[str, str]]:
         return [
@@ -245,6 +302,10 @@ class SecondOrder:
 
     def __hash__(self) -> int:
         return hash((self.n_positions, self.B.tobytes(), self.C.tobytes()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The first-order form and its reduction are computed again for copies.
+        return {"matrices": self.matrices, "signal_settings": self.signal_settings}
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "matrices", "of")

@@ -7,7 +7,7 @@ delegates to the package that implements it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
@@ -18,6 +18,7 @@ from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Complex
 from ltinet._util.other_names import missing_attribute, suggest_keywords
+from ltinet._util.progress import Progress
 from ltinet._util.text import format_rows
 from ltinet.analysis.characteristics import StepInfo, compute_bandwidth, step_info
 from ltinet.analysis.dc_gain import dc_gain
@@ -45,8 +46,9 @@ from ltinet.signals.sampled import Hold
 from ltinet.simulation.api import create_stepper, simulate_system
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.options import validate_positive
-from ltinet.simulation.solution import Solution
+from ltinet.simulation.solution import Solution, with_notes
 from ltinet.simulation.stepper import Stepper
+from ltinet.systems.dof_selection import ChannelsLike, count_rows, edge_matrix, split_dofs
 from ltinet.systems.matrices import Matrix, MatrixLike
 from ltinet.systems.signal_names import NamesLike, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
@@ -55,6 +57,8 @@ from ltinet.systems.system_matrices import Descriptor, SystemMatrices
 
 if TYPE_CHECKING:
     import scipy.signal
+
+    from ltinet.large_systems import ReducedResponses, Reducer
 
 
 @final
@@ -67,7 +71,8 @@ class StateSpace(SystemOperators, LoopMethods):
     are; names are not compared.
 
     A sparse A stays sparse, with its E, in `sparse`. Models of up to 3,000 states are converted to dense arrays where a
-    method needs them. Larger models support `frequency_response` and `simulate`; other methods raise an error that
+    method needs them. Larger models support `frequency_response`; `simulate`, `step_response`, `impulse_response` and
+    `plot` by a reduction, whose error is part of their bounds; other methods raise an error that
     names the call to use instead.
 
     A system in discrete time has a time step `dt`. It is analysed, simulated, reduced and exported like one in continuous
@@ -80,10 +85,10 @@ class StateSpace(SystemOperators, LoopMethods):
     ----------
     A : array_like or sparse matrix, shape (n, n)
         State matrix; a number is 1×1. Sparse matrices stay sparse.
-    B : array_like, shape (n, m) or (n,)
-        Input matrix; a 1-D array is a single input.
-    C : array_like, shape (p, n) or (n,)
-        Output matrix; a 1-D array is a single output.
+    B : array_like, shape (n, m) or (n,), optional
+        Input matrix; a 1-D array is a single input. Omitted if `inputs` are degrees of freedom.
+    C : array_like, shape (p, n) or (n,), optional
+        Output matrix; a 1-D array is a single output. Omitted if `outputs` or `states` are degrees of freedom.
     D : array_like, shape (p, m), optional
         Feedthrough, zero by default. The number 0 is a zero matrix, any other number is 1×1; a 1-D array requires a
         single input or a single output.
@@ -93,13 +98,15 @@ class StateSpace(SystemOperators, LoopMethods):
         is needed.
     dt : float, optional
         Time step of a system in discrete time; None or 0 for continuous time.
-    inputs : sequence of str, optional
+    inputs : sequence of str or of int, optional
         Name of each input, with its unit: `["Force (N)"]`; u1, u2, … by default. DataFrames supply names by
-        themselves: rows and columns of A are states, columns of B inputs, rows of C outputs.
-    outputs : sequence of str, optional
-        Name of each output; y1, y2, … by default.
-    states : sequence of str, optional
-        Name of each state; x1, x2, … by default.
+        themselves: rows and columns of A are states, columns of B inputs, rows of C outputs. A list of integers
+        instead of B: unit loads on these rows of the state equation, counted from 0.
+    outputs : sequence of str or of int, optional
+        Name of each output; y1, y2, … by default. A list of integers instead of C: these states, counted from 0.
+    states : sequence of str or of int, optional
+        Name of each state; x1, x2, … by default. A list of integers instead of C: the states that are outputs, whose
+        names `outputs` may then give.
     input_delay : float or sequence of float, optional
         Delay ≥ 0 of each input in units of time; a single number applies to all. Multiples of dt in discrete time.
     output_delay : float or sequence of float, optional
@@ -140,15 +147,15 @@ class StateSpace(SystemOperators, LoopMethods):
     def __init__(  # noqa: PLR0913
         self,
         A: MatrixLike,
-        B: MatrixLike,
-        C: MatrixLike,
+        B: MatrixLike | None = None,
+        C: MatrixLike | None = None,
         D: MatrixLike | None = None,
         E: MatrixLike | None = None,
         *,
         dt: float | None = None,
-        inputs: NamesLike = None,
-        outputs: NamesLike = None,
-        states: NamesLike = None,
+        inputs: ChannelsLike = None,
+        outputs: ChannelsLike = None,
+        states: ChannelsLike = None,
         input_delay: ArrayLike | None = None,
         output_delay: ArrayLike | None = None,
         u0: ArrayLike | None = None,
@@ -156,7 +163,20 @@ class StateSpace(SystemOperators, LoopMethods):
         hold: Hold | None = None,
         sample_time: float | None = None,
     ) -> None:
+        input_dofs, inputs = split_dofs(inputs)
+        output_dofs, outputs = split_dofs(outputs)
+        state_dofs, states = split_dofs(states)
+        if output_dofs is not None and state_dofs is not None:
+            raise InvalidSystemError(
+                "outputs and states are both degrees of freedom; give them once, and names in the other argument"
+            )
+        output_dofs = state_dofs if output_dofs is None else output_dofs
+        n = count_rows(A)
+        B = edge_matrix(B, input_dofs, n, kind="inputs")
+        C = edge_matrix(C, output_dofs, n, kind="outputs")
         names = SignalNames.of(inputs, outputs, states)
+        if output_dofs is not None and names.outputs is None and names.states is not None and len(names.states) == n:
+            names = replace(names, outputs=tuple(names.states[dof] for dof in output_dofs.tolist()))
         matrices = SystemMatrices(A, B, C, D, E, dt=dt, names=names)
         settings = SignalSettings.of(
             n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, input_delay=input_delay,
@@ -172,6 +192,7 @@ class StateSpace(SystemOperators, LoopMethods):
         *,
         prepared: SimulationContext | None = None,
         settings: SignalSettings = NO_SETTINGS,
+        reducer: "Reducer | None" = None,
     ) -> "StateSpace":
         """Create a system from validated matrices.
 
@@ -183,6 +204,8 @@ class StateSpace(SystemOperators, LoopMethods):
             Simulation context of the system, if there is one already.
         settings : SignalSettings, optional
             Delays, operating point, hold and sample time.
+        reducer : callable, optional
+            Function that reduces the system, if it is large, instead of the general one.
 
         Returns
         -------
@@ -194,6 +217,8 @@ class StateSpace(SystemOperators, LoopMethods):
         object.__setattr__(system, "signal_settings", _validate_settings(settings, matrices))
         if prepared is not None:
             system.__dict__["_context"] = prepared
+        if reducer is not None:
+            system.__dict__["_reducer"] = reducer
         return system
 
     @property
@@ -342,13 +367,17 @@ class StateSpace(SystemOperators, LoopMethods):
         x0: ArrayLike | None = None,
         hold: Hold | None = None,
         tolerance: float | None = None,
+        progress: Progress = None,
     ) -> Solution:
         """Simulate the system: compute its outputs at given times for an input.
 
-        The solution is exact up to rounding, with error bounds, and computed by the network of the system. A sparse
-        model of more than 3,000 states, or a sparse model with a `tolerance`, is simulated by an implicit method on
-        its sparse matrices. The error of that method is estimated by halving all steps, `solution.error_estimate`, and
-        is not a bound. In discrete time such a model is stepped with its sparse matrices; its `error_bound` is infinite.
+        The solution is exact up to rounding, with error bounds, and computed by the network of the system.
+
+        A sparse model of more than 3,000 states is reduced once, to a relative error of 1e-6, if that error can be
+        proven; it is part of `error_bound`. Otherwise, from a state x0, and for any sparse model with a `tolerance`, an
+        implicit method runs on the sparse matrices. Its error is estimated by halving all steps,
+        `solution.error_estimate`, and is not a bound. In discrete time a large sparse model is stepped with its sparse
+        matrices; its `error_bound` is infinite.
 
         Parameters
         ----------
@@ -363,7 +392,10 @@ class StateSpace(SystemOperators, LoopMethods):
             Interpolation between samples; by default that of the model, "linear" if it has none. Not for models in
             discrete time.
         tolerance : float, optional
-            Limit on the estimated error relative to each largest |y|, for sparse models; 1e-6 by default.
+            Limit on the estimated error of the implicit method relative to each largest |y|, for sparse models; 1e-6 by
+            default.
+        progress : bool or callable, optional
+            Progress of large models, as for `reduce`.
 
         Returns
         -------
@@ -377,6 +409,10 @@ class StateSpace(SystemOperators, LoopMethods):
         SimulationError
             If the tolerance cannot be reached.
         """
+        if tolerance is None and t is not None and (x0 is None or not np.any(x0)):
+            reduced = self._reduce_for_responses(progress)
+            if reduced is not None and reduced.error.is_proven:
+                return with_notes(self._small(reduced).simulate(u, t, hold=hold), (reduced.note,))
         return simulate_system(
             self.matrices,
             lambda: self._context,
@@ -386,6 +422,7 @@ class StateSpace(SystemOperators, LoopMethods):
             hold=hold,
             tolerance=tolerance,
             settings=self.signal_settings,
+            progress=progress,
         )
 
     def stepper(self, dt: float | None = None, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper:
@@ -457,11 +494,14 @@ class StateSpace(SystemOperators, LoopMethods):
 
         return compare_record(self, u, y, t=t, dt=dt, from_rest=from_rest, hold=hold).fits
 
-    def step_response(self, t: Times = None, *, input: Channel = None, output: Channel = None) -> Solution:
+    def step_response(
+        self, t: Times = None, *, input: Channel = None, output: Channel = None, progress: Progress = None
+    ) -> Solution:
         """Compute the step response: outputs for a unit step of an input at t = 0, from rest.
 
         The response is exact up to rounding, with error bounds; it includes delays and is a deviation from the
-        operating point.
+        operating point. That of a large sparse system is computed by its reduction to a relative error of 1e-6, which
+        `error_bound` includes where it is proven.
 
         Parameters
         ----------
@@ -474,6 +514,8 @@ class StateSpace(SystemOperators, LoopMethods):
             Index or name of an input; all inputs by default.
         output : int or str, optional
             Index or name of an output; all outputs by default.
+        progress : bool or callable, optional
+            Progress of the reduction, as for `reduce`.
 
         Returns
         -------
@@ -488,6 +530,9 @@ class StateSpace(SystemOperators, LoopMethods):
         """
         if self.dt is not None:
             return self._discrete_response(t, kind="step", input=input, output=output)
+        reduced = self._reduce_for_responses(progress)
+        if reduced is not None:
+            return with_notes(self._small(reduced).step_response(t, input=input, output=output), (reduced.note,))
         system = self._context, self.matrices
         run = partial(step_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="step")
@@ -513,6 +558,9 @@ class StateSpace(SystemOperators, LoopMethods):
         """
         if self.dt is not None:
             return self._discrete_response(t, kind="impulse", input=input, output=output)
+        reduced = self._reduce_for_responses(None)
+        if reduced is not None:
+            return with_notes(self._small(reduced).impulse_response(t, input=input, output=output), (reduced.note,))
         system = self._context, self.matrices
         run = partial(impulse_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="impulse")
@@ -634,24 +682,26 @@ class StateSpace(SystemOperators, LoopMethods):
             self.frequency_response, self.dcgain(), frequencies, drop=validate_positive(drop, "drop")
         )
 
-    def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+    def frequency_response(self, omega: ArrayLike, *, progress: Progress = None) -> NDArray[np.complex128]:
         """Compute the frequency response H(jω), or H(e^{jω dt}) in discrete time.
 
         Dense models use one decomposition of A, which is cached, and refine the solution if the residual of
-        (jω E − A) X = B is too large. Sparse models take one sparse factorization for each frequency. Delays are
-        included as exact factors e^{−jωτ}.
+        (jω E − A) X = B is too large. Sparse models take one sparse factorization for each frequency; those of
+        `ltinet.reduce(system, tolerance=1e-6).system` take microseconds. Delays are included as exact factors e^{−jωτ}.
 
         Parameters
         ----------
         omega : array_like
             Angular frequencies in radians per unit of time.
+        progress : bool or callable, optional
+            Progress of large sparse models, as for `reduce`.
 
         Returns
         -------
         ndarray of complex, shape (len(omega), n_outputs, n_inputs)
             Frequency response; complex(inf, nan) at a pole.
         """
-        H = self._response(evaluation_points(omega, self.dt))
+        H = self._response(evaluation_points(omega, self.dt), progress)
         if not self.signal_settings.has_delays:
             return H
         return apply_delays(H, omega, self.signal_settings.total_delay(self.n_outputs, self.n_inputs))
@@ -694,6 +744,10 @@ class StateSpace(SystemOperators, LoopMethods):
     def plot(self) -> SystemPlots:
         """Plots of the system: `system.plot()` for an overview, `system.plot.bode()`, `.step()`, …; needs matplotlib."""
         names = self.matrices.names
+        reduced = self._reduce_for_responses(None)
+        if reduced is not None:
+            small = self._small(reduced)
+            return SystemPlots(small, small.plot_frequencies, names.outputs, names.inputs, reduced.error)
         return SystemPlots(self, self.plot_frequencies, names.outputs, names.inputs)
 
     def plot_frequencies(self) -> NDArray[np.float64]:
@@ -707,12 +761,37 @@ class StateSpace(SystemOperators, LoopMethods):
         return frequencies_for(self.poles(), self.zeros(), dt=self.dt)
 
     @cached_property
-    def _response(self) -> Callable[[Complex], Complex]:
+    def _response(self) -> Callable[..., Complex]:
         return transfer_evaluator(self.matrices)
 
     @cached_property
     def _context(self) -> SimulationContext:
         return prepare_system(self.matrices)
+
+    def _reduce_for_responses(self, progress: Progress) -> "ReducedResponses | None":
+        """Return the reduced model that responses of a large sparse system are computed by; it is computed once.
+
+        None for all other systems, and for those that cannot be reduced, such as integrators.
+        """
+        if self.sparse is None or not self.sparse.is_large or self.dt is not None:
+            return None
+        if "_reduced_responses" not in self.__dict__:
+            # Imported here because few programs have large systems.
+            from ltinet.large_systems import reduce_for_responses
+            from ltinet.reduction.matrix_reduction import reduce_matrices
+
+            reduce, names = self.__dict__.get("_reducer", partial(reduce_matrices, self.matrices)), self.matrices.names
+            try:
+                reduced = reduce_for_responses(reduce, n_states=self.n_states, names=names, progress=progress)
+            except InvalidSystemError:
+                reduced = None
+            self.__dict__["_reduced_responses"] = reduced
+        known: ReducedResponses | None = self.__dict__["_reduced_responses"]
+        return known
+
+    def _small(self, reduced: "ReducedResponses") -> "StateSpace":
+        """Return a reduced model as a system whose error bounds include the reduction."""
+        return StateSpace.of(reduced.matrices, prepared=reduced.context, settings=self.signal_settings)
 
     def _discrete_response(self, t: Times, **request: Any) -> Solution:
         return discrete_response(self._context, self.matrices, self.signal_settings, t, **request)

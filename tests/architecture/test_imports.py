@@ -35,7 +35,7 @@ LEVELS = [
     {"dynamic_network", "conversion", "reduction.discrete_reduction"},
     {"second_order", "torch"},
     {"state_space"},
-    {"interconnection.operators"},
+    {"interconnection.operators", "large_systems"},
     {"network_builder", "identification", "analysis", "export"},
     {"simulation", "reduction"},
     {"network"},

@@ -162,3 +162,47 @@ def test_work_that_is_soon_done_is_not_named():
         with show_status("reading [b]model[/b].mat"):
             pass
         assert "reading" not in terminal.end()
+
+
+def test_progress_is_written_on_request_where_there_is_no_terminal(monkeypatch, capfd):
+    monkeypatch.setattr(progress, "_DELAY_SECONDS", 0.01)
+    with progress.show_progress("reducing 9 states", True) as report:
+        report(0.25, "5 shifts")
+        seen, start = "", time.monotonic()
+        while "left" not in seen and time.monotonic() < start + PATIENCE:
+            time.sleep(0.01)
+            seen += capfd.readouterr().err
+    first = seen.splitlines()[0]
+    assert first.startswith("reducing 9 states: 25 %, 5 shifts, 0 s, about 0 s left")
+    assert "\x1b" not in seen
+
+
+def test_progress_is_silent_unless_it_is_requested(monkeypatch, capfd):
+    monkeypatch.setattr(progress, "_DELAY_SECONDS", 0.0)
+    for choice in (None, False):
+        with progress.show_progress("work", choice) as report:
+            report(0.5)
+            time.sleep(0.05)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_callbacks_get_the_time_left(monkeypatch):
+    clock = iter([0.0, 3.0, 8.0])
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
+    states = []
+    with progress.show_progress("work", states.append) as report:
+        report(None, "first")
+        report(0.25)
+    assert states[0].remaining is None
+    assert states[1].remaining == 24.0
+    assert str(states[1]) == "work: 25 %, 8 s, about 24 s left"
+    later = progress.ProgressState("work", 0.25, 13.0, waited=5.0)
+    assert later.remaining == 19.0  # the estimate runs down until the next report
+
+
+def test_a_line_on_a_terminal_is_erased_at_the_end():
+    with _own_terminal(0.01) as terminal:
+        with progress.show_progress("reducing\x1b[31m 9 states") as report:
+            report(0.5)
+            terminal.until(b"reducing?[31m 9 states: 50 %")
+        assert terminal.end().endswith("\x1b[2K")

@@ -9,7 +9,6 @@ steps at resonances.
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy.linalg import lu_factor, lu_solve
 from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.double_double import product_terms, sum_matrices, two_product
 from ltinet._util.floating_point import EPS, Array, Complex, balancing_units
+from ltinet._util.progress import Progress, track_progress
 from ltinet.analysis.resolvent import Resolvent, SparseResolvent, compute_resolvent, real_matrix_product
 from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
 from ltinet.errors import InvalidSystemError
@@ -302,11 +302,15 @@ def _sparse_if_worthwhile(matrix: Matrix) -> Matrix | sparse.csr_array:
 _MAX_DENSE_STATES = 500  # of a sparse model, up to which one decomposition of the dense matrix is cheaper
 
 
-def transfer_evaluator(system: SystemMatrices) -> Callable[[Complex], Complex]:
-    """Return a function from points s to H(s), (len(s), p, m); the decomposition is computed once, here."""
+def transfer_evaluator(system: SystemMatrices) -> Callable[..., Complex]:
+    """Return a function from points s to H(s), (len(s), p, m), with an optional `progress` as second argument.
+
+    The decomposition of a dense system is computed once, here.
+    """
     if system.sparse is not None and system.n_states > _MAX_DENSE_STATES:
         return SparseResolvent(system, system.sparse).at
-    return partial(transfer_function, compute_resolvent(system))
+    resolvent = compute_resolvent(system)
+    return lambda s, _progress=None: transfer_function(resolvent, s)
 
 
 def refined_evaluator(system: SystemMatrices) -> Callable[[Complex], Complex]:
@@ -334,7 +338,7 @@ def refined_evaluator(system: SystemMatrices) -> Callable[[Complex], Complex]:
 # Mechanical models.
 
 
-def second_order_response(model: SecondOrderMatrices, omega: Array) -> Complex:
+def second_order_response(model: SecondOrderMatrices, omega: Array, progress: Progress = None) -> Complex:
     """Return H at angular frequencies, (len(omega), p, m); complex(inf, nan) at a pole.
 
     Raises:
@@ -347,7 +351,8 @@ def second_order_response(model: SecondOrderMatrices, omega: Array) -> Complex:
     M, D, K = matrices
     B, symmetric = model.B.astype(np.complex128), model.is_sparse and has_symmetric_pattern(M, D, K)
     with explain_memory_error(model.n_positions, model.n_nonzeros) if model.is_sparse else nullcontext():
-        for index, frequency in enumerate(omega.tolist()):
+        frequencies = track_progress(omega.tolist(), total=len(omega), noun="frequency response", progress=progress)
+        for index, frequency in enumerate(frequencies):
             P: Any = K - frequency**2 * M + 1j * frequency * D
             try:
                 X = SparseLU(P, has_symmetric_pattern=symmetric).solve(B) if model.is_sparse else np.linalg.solve(P, B)

@@ -19,6 +19,7 @@ from scipy import sparse
 from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import Array, Complex
+from ltinet._util.progress import Progress, track_progress
 from ltinet.blockdiag.eigenmodes import (
     QuasiTriangularMatrix,
     columns_of_modes,
@@ -115,11 +116,12 @@ class SparseResolvent:
         self._E: Any = sparse.eye_array(pencil.n_states, format="csr") if pencil.mass is None else pencil.mass
         self._is_symmetric = has_symmetric_pattern(pencil.state, pencil.mass)
 
-    def at(self, s: Complex) -> Complex:
+    def at(self, s: Complex, progress: Progress = None) -> Complex:
         """Return H(s), (len(s), p, m); complex(inf, nan) in every entry where s is a pole."""
         H = np.empty((len(s), *self.system.D.shape), dtype=np.complex128)
         with explain_memory_error(self.pencil.n_states, self.pencil.n_nonzeros):
-            for index, point in enumerate(s.tolist()):
+            points = track_progress(s.tolist(), total=len(s), noun="frequency response", progress=progress)
+            for index, point in enumerate(points):
                 try:
                     H[index] = self._gain(self._factors(point))
                 except SingularMatrixError:

@@ -236,13 +236,6 @@ def show_status(message: str) -> Iterator[ProgressCallback]:
         yield lambda step: status.update(escape(escape_control_characters(f"{message}: {step}")))
 
 
-@contextmanager
-def show_reduction_progress(message: str) -> Iterator[Callable[[int, float], None]]:
-    """Show the number of shifts and the relative error bound of a reduction; yields the function to call with both."""
-    with show_status(message) as show:
-        yield lambda n_shifts, bound: show(f"{n_shifts} shifts, error ≤ {bound:.1e} of the gain")
-
-
 def print_note(message: str) -> None:
     """Print a note on the terminal; nothing is printed where standard error is not one."""
     console = stderr_console()

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ltinet.cli.io import is_stream, print_note, show_reduction_progress, write_output, write_stdout
+from ltinet.cli.io import is_stream, print_note, write_output, write_stdout
 from ltinet.cli.options import flag, option
 from ltinet.cli.sources import MatrixNames, SourceName, check_network_target, read_system
 
@@ -39,8 +39,7 @@ def reduce(
         check_network_target(output, {"the system": file})
     system = read_system(file, matrix)
     method: ReductionMethod = "singular_perturbation" if exact_at_rest else "truncation"
-    with show_reduction_progress(f"reducing {system.n_states} states") as show:
-        result = reduce_system(system, order=order, tolerance=tolerance, method=method, n_jobs=jobs, callback=show)
+    result = reduce_system(system, order=order, tolerance=tolerance, method=method, n_jobs=jobs)
     if output is None or not is_stream(output):
         write_stdout(f"{result}\n")
     if output is not None:

@@ -251,9 +251,9 @@ def _with_order(subject: Subject, state: ViewState) -> Subject:
     from ltinet.reduction.api import reduce  # here, since most pages do not need it
 
     if state.order is not None:
-        result = reduce(subject.full_order_system, order=state.order)
+        result = reduce(subject.full_order_system, order=state.order, progress=False)
         return replace(subject, system=result.system, reduction=result)
-    result = reduce(subject.full_order_system, tolerance=REDUCTION_TOLERANCE)
+    result = reduce(subject.full_order_system, tolerance=REDUCTION_TOLERANCE, progress=False)
     note = (
         f"{n_states} states are too many to decompose: the system was reduced first, to {result.order} states, with a "
         f"relative error tolerance of {REDUCTION_TOLERANCE:g}"

@@ -9,7 +9,7 @@ larger than rounding; dead times are removed before unwrapping and added again, 
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -179,6 +179,49 @@ def _validate_response(omega: ArrayLike, H: ArrayLike) -> tuple[Array, Complex]:
     if not np.all(np.isfinite(frequencies)) or frequencies[0] <= 0.0 or np.any(np.diff(frequencies) <= 0.0):
         raise PlottingError("omega must be positive and ascending for a logarithmic axis; leave out 0, and sort it")
     return frequencies, values
+
+
+# Bode plots of reduced models.
+
+
+class ResponseError(NamedTuple):
+    """Error of a frequency response at all frequencies, ‖G − H‖ ≤ size."""
+
+    size: float
+    is_proven: bool
+
+    @property
+    def description(self) -> str:
+        """Description in words."""
+        return (
+            f"error ≤ {self.size:.1e} at all frequencies"
+            if self.is_proven
+            else f"error about {self.size:.1e}, not proven"
+        )
+
+
+def draw_error_bands(panels: NDArray[Any], H: Complex, chosen: Sequence[tuple[int, int]], error: ResponseError) -> None:
+    """Shade the magnitudes and phases that are possible within the error, around the lines of a Bode plot.
+
+    Where |H| is below the error, any smaller magnitude is possible, and the phase is unknown.
+    """
+    for axes, is_magnitude in zip(panels, (True, False), strict=True):
+        limits, lines = axes.get_ylim(), axes.get_lines()[: len(chosen)]
+        for line, (output, channel) in zip(lines, chosen, strict=True):
+            sizes = np.abs(H[:, output, channel])
+            omega, middle = (np.asarray(data, dtype=np.float64) for data in line.get_data())
+            if is_magnitude:
+                with np.errstate(divide="ignore"):
+                    below, above = (20.0 * np.log10(np.maximum(sizes + sign * error.size, 0.0)) for sign in (-1.0, 1.0))
+                below = np.maximum(below, limits[0])
+            else:
+                with np.errstate(divide="ignore"):
+                    width = np.rad2deg(np.arcsin(np.minimum(error.size / sizes, 1.0)))
+                width = np.where(error.size < sizes, width, 180.0)
+                below, above = middle - width, middle + width
+            axes.fill_between(omega, below, above, color=line.get_color(), alpha=0.25, linewidth=0.0)
+        axes.set_ylim(limits)
+    panels[0].set_title(f"reduced model, {error.description}", fontsize="medium", color="0.25")
 
 
 # Bode plots with uncertainty.

@@ -13,7 +13,7 @@ from ltinet._util.display import dir_without
 from ltinet._util.text import format_count
 from ltinet.plotting.architecture import draw_architecture
 from ltinet.plotting.figures import draw_placeholder, figure_of, get_figure
-from ltinet.plotting.frequency_response import draw_bode, draw_magnitude
+from ltinet.plotting.frequency_response import draw_bode, draw_error_bands, draw_magnitude
 from ltinet.plotting.layers import draw_network_sparsity, draw_network_spectrum, draw_sparsity, draw_spectrum
 from ltinet.plotting.protocols import PlottableForm, PlottableNetworkSystem
 from ltinet.plotting.system_response import ResponsePlots
@@ -40,6 +40,8 @@ class NetworkPlots(ResponsePlots):
         Function that returns default frequencies.
     names, input_names : sequence of str, optional
         Names of outputs and inputs.
+    error : ResponseError, optional
+        Error of the frequency response, if the system is a reduced model that stands for a larger one.
     """
 
     system: PlottableNetworkSystem
@@ -141,6 +143,8 @@ class SystemPlots(ResponsePlots):
         Function that returns default frequencies.
     names, input_names : sequence of str, optional
         Names of outputs and inputs.
+    error : ResponseError, optional
+        Error of the frequency response, if the system is a reduced model that stands for a larger one.
     """
 
     def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":
@@ -153,17 +157,19 @@ class SystemPlots(ResponsePlots):
         page.suptitle(f"{ends}, {format_count(len(poles), 'pole')}", fontsize="large")
         upper, lower = right.subplots(2, 1)
         draw_spectrum([poles], key=False, ax=lower)
-        lower.set_title("poles", fontsize="medium")
+        lower.set_title("poles" if self.error is None else "poles of the reduced model", fontsize="medium")
         if not self._has_channels:
             for axes in (left.subplots(), upper):
                 draw_placeholder(axes, "no inputs or no outputs")
             return page.canvas.figure
         omega, H = self._frequency_response(None)
         shown = self._largest_pairs(H)
-        draw_bode(
+        panels = draw_bode(
             omega, H, pairs=shown.chosen, names=self.names, input_names=self.input_names, delays=self._delays,
             figure=left,
         )  # fmt: skip
+        if self.error is not None:
+            draw_error_bands(panels, H, shown.chosen, self.error)
         self._draw_steps(upper, shown)
         return page.canvas.figure
 
@@ -179,7 +185,7 @@ class SystemPlots(ResponsePlots):
         -------
         matplotlib.figure.Figure
         """
-        return figure_of(draw_spectrum([self.system.poles()], ax=ax))
+        return figure_of(self._titled(draw_spectrum([self.system.poles()], ax=ax)))
 
 
 @final

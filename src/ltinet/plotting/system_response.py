@@ -17,7 +17,14 @@ from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
 from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_pairs
 from ltinet.plotting.figures import figure_of
-from ltinet.plotting.frequency_response import draw_bode, draw_nyquist, nyquist_radius, peak_gains
+from ltinet.plotting.frequency_response import (
+    ResponseError,
+    draw_bode,
+    draw_error_bands,
+    draw_nyquist,
+    nyquist_radius,
+    peak_gains,
+)
 from ltinet.plotting.layers import draw_pole_zero_map
 from ltinet.plotting.protocols import PlottableResponse, PlottableSystem
 from ltinet.plotting.time_response import draw_as_samples, draw_responses, draw_time_lines, set_time_axis
@@ -50,6 +57,8 @@ class ResponsePlots:
     names: OptionalNames = None
     """Names of the outputs."""
     input_names: OptionalNames = None
+    error: ResponseError | None = None
+    """Error of the frequency response, if the system is a reduced model that stands for a larger one."""
 
     def bode(
         self,
@@ -59,6 +68,8 @@ class ResponsePlots:
         figure: "Figure | SubFigure | None" = None,
     ) -> "Figure":
         """Draw magnitude and phase of H(jω).
+
+        A large sparse system is drawn by its reduced model, with its error as a band.
 
         Parameters
         ----------
@@ -78,6 +89,9 @@ class ResponsePlots:
         panels = draw_bode(
             chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays, figure=figure
         )
+        if self.error is not None:
+            drawn = select_pairs(peak_gains(H), pairs, names=self.names, input_names=self.input_names).chosen
+            draw_error_bands(panels, H, drawn, self.error)
         return figure_of(panels)
 
     def nyquist(
@@ -109,9 +123,8 @@ class ResponsePlots:
         chosen, H = self._frequency_response(omega)
         if omega is None:
             H = refine_curve(self.system.frequency_response, chosen, H, nyquist_radius(H) if limit is None else limit)
-        return figure_of(
-            draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
-        )
+        axes = draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
+        return figure_of(self._titled(axes))
 
     def pzmap(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw poles (×) and zeros (○) in the complex plane, with the unit circle in discrete time.
@@ -126,7 +139,8 @@ class ResponsePlots:
         matplotlib.figure.Figure
         """
         is_discrete = getattr(self.system, "dt", None) is not None
-        return figure_of(draw_pole_zero_map(self.system.poles(), self.system.zeros(), is_discrete=is_discrete, ax=ax))
+        axes = draw_pole_zero_map(self.system.poles(), self.system.zeros(), is_discrete=is_discrete, ax=ax)
+        return figure_of(self._titled(axes))
 
     def step(
         self,
@@ -180,6 +194,12 @@ class ResponsePlots:
         """
         no_final_values = np.full((self.system.n_outputs, self.system.n_inputs), np.nan)
         return self._draw_grid(self.system.impulse_response, t, input, output, final=no_final_values, figure=figure)
+
+    def _titled(self, axes: "Axes") -> "Axes":
+        """Add the error of a reduced model to the title."""
+        if self.error is not None:
+            axes.set_title(f"reduced model, {self.error.description}", fontsize="medium", color="0.25")
+        return axes
 
     def _frequency_response(self, omega: ArrayLike | None) -> tuple[Array, Complex]:
         """Return given or default frequencies, and H there."""

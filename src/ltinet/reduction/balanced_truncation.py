@@ -17,6 +17,7 @@ from scipy import linalg
 
 from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet._util.frequency_supremum import frequency_grid, frobenius_norms, mean_square, spectral_norm, spectral_norms
+from ltinet.reduction.lifting import ProjectedField
 from ltinet.reduction.modal_form import Modes
 from ltinet.reduction.separation import DistanceBound, SeparatedSystem, SubsystemForm, separate_stable
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
@@ -76,6 +77,8 @@ class ReductionOutcome:
     notes: tuple[str, ...] = ()
     second_order: SecondOrderMatrices | None = None
     """Reduced mechanical model, if the full model is one."""
+    field: ProjectedField | None = None
+    """Field of the model onto which a large system was projected; None without projection."""
 
     @property
     def error_bound(self) -> float | None:

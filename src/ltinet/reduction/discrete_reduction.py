@@ -78,6 +78,7 @@ def reduce_discrete(
         parts=outcome.parts if bound is None else {**outcome.parts, MEASURED_ROUNDING: rounding},
         n_retained=outcome.n_retained + n_separated,
         notes=(*outcome.notes, *notes),
+        field=None,
     )
 
 

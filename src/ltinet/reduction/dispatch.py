@@ -83,7 +83,7 @@ def _validate_options(
         count = "neither" if order is None else "both"
         raise InvalidSystemError(
             f"exactly one of order and tolerance is required, got {count}; pass reduce(system, order=20), or "
-            "tolerance=1e-6"
+            "tolerance=1e-6 for the error at all frequencies, or output_tolerance and input_l2 for that of outputs"
         )
     if method is not None and method not in methods:
         raise InvalidSystemError(

@@ -20,7 +20,7 @@ from scipy import sparse
 from scipy.sparse.linalg import SuperLU
 
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import EPS, Array
+from ltinet._util.floating_point import EPS, Array, summation_tolerance
 from ltinet.systems.sparse_lu import SingularMatrixError, factorize_superlu
 
 # Definite matrices.
@@ -29,6 +29,8 @@ from ltinet.systems.sparse_lu import SingularMatrixError, factorize_superlu
 # inverse iteration leaves within a factor of two as a rule; smaller multiples are proven where eigenvalues are close.
 _DEFINITE_TRIES = (0.5, 0.1, 0.01)
 _INVERSE_ITERATIONS = 6  # they sharpen the estimate only
+SOLVE_COLUMNS = 32
+"""Columns that are solved for at a time; memory only."""
 Sparse = sparse.csc_array
 
 
@@ -46,6 +48,22 @@ class DefiniteMatrix:
         if self.factors is None:
             return np.asarray(right / self.matrix.diagonal()[:, None])
         return np.asarray(self.factors.solve(np.asarray(right)))
+
+    def inverse_root(self, Q: Array) -> Array:
+        """Return a matrix X with ‖X y‖ at least ‖Q y‖ in the norm of M⁻¹, for Q with orthonormal columns.
+
+        The residual of the solves, ρ = Q − M Z, changes inner products by at most ‖ρ‖/λ_min, which is added.
+        """
+        inner, residual, size_of_Z = np.empty((Q.shape[1], Q.shape[1])), 0.0, 0.0
+        for start in range(0, Q.shape[1], SOLVE_COLUMNS):
+            columns = Q[:, start : start + SOLVE_COLUMNS]
+            Z = self.solve(columns)
+            inner[:, start : start + SOLVE_COLUMNS] = Q.T @ Z
+            residual = math.hypot(residual, np.linalg.norm(columns - self.matrix @ Z))
+            size_of_Z = math.hypot(size_of_Z, np.linalg.norm(Z))
+        error = residual / self.smallest + summation_tolerance(len(Q)) * size_of_Z
+        values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
+        return np.asarray(np.sqrt(np.maximum(values, 0.0) + error)[:, None] * vectors.T)
 
 
 def prove_definite(matrix: Any) -> DefiniteMatrix | None:
@@ -79,6 +97,22 @@ def _proven_smallest(M: Sparse, shift: float) -> float | None:
     k = max_row_entries(factors.L)
     rounding = 2.0 * k * k * EPS * float(np.max(M.diagonal()))
     return shift - rounding if shift > 2.0 * rounding else None
+
+
+_PENCIL_TRIES = (0.9, 0.5, 0.1)  # multiples of an estimate of λ_min(K, M) for which a proof is tried
+
+
+def smallest_pencil_eigenvalue(K: DefiniteMatrix, M: Sparse) -> float | None:
+    """Return a lower bound μ on λ_min(K, M), proven by positive pivots of K − μM; None if no proof succeeded."""
+    x = np.random.default_rng(0).standard_normal((M.shape[0], 1))
+    for _ in range(_INVERSE_ITERATIONS):
+        x = K.solve(M @ x)
+        x /= np.linalg.norm(x)
+    estimate = float((x.T @ (K.matrix @ x)).item() / (x.T @ (M @ x)).item())
+    for share in _PENCIL_TRIES:
+        if prove_definite(K.matrix - share * estimate * M) is not None:
+            return share * estimate
+    return None
 
 
 def factor_symmetric(M: Sparse) -> SuperLU | None:
@@ -148,6 +182,12 @@ def _to_dense(matrix: Any) -> Array:
 def is_symmetric(matrix: Sparse) -> bool:
     """Return whether a matrix is exactly symmetric."""
     return not sparse.csc_array(matrix - matrix.T).data.any()
+
+
+def norm_bound(matrix: Sparse) -> float:
+    """Return a bound on the norm of |matrix|."""
+    sizes = abs(matrix)
+    return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max()))
 
 
 # Sectors.

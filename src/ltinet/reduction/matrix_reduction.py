@@ -61,6 +61,9 @@ class SystemUnits:
             gain=outcome.gain * gain,
             hankel_values=None if outcome.hankel_values is None else outcome.hankel_values * gain,
             parts={name: value * gain + tiny for name, value in outcome.parts.items()},
+            field=None
+            if outcome.field is None
+            else replace(outcome.field, time_unit=self.time, input_unit=self.inputs),
         )
 
 

@@ -27,6 +27,8 @@ from scipy import sparse
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import Array, Complex
 from ltinet._util.frequency_supremum import COARSE_SPACING, frequency_grid, mean_square, spectral_norms
+from ltinet.reduction.dissipative_pencil import norm_bound, prove_definite
+from ltinet.reduction.lifting import EnergyInequality, ProjectedField, ResidualColumns, product_rounding
 from ltinet.reduction.mechanical_modes import CoupledOscillators, Oscillators
 from ltinet.reduction.mechanical_pencil import MechanicalPencil
 from ltinet.reduction.projection import Projection, RayleighDamping, ReducedStates, project, residual_space
@@ -191,6 +193,7 @@ class DampedGalerkinModel:
     bound: ResidualBound
     h2_bound: Callable[[], float]
     n_shifts: int
+    field: ProjectedField
 
 
 def project_damped(
@@ -219,7 +222,8 @@ def project_damped(
         is_full = not columns.size or V.shape[1] >= system.n_states
         is_over = is_full or n_stalled >= MAX_STALLED_ROUNDS or len(used) >= MAX_SHIFTS
         if is_over or is_enough(modes, bound):
-            return DampedGalerkinModel(modes, bound, residuals.h2_bound, len(used))
+            field = mechanical_field(model, V, np.diag(modes.damping), stiffness, projection.B)
+            return DampedGalerkinModel(modes, bound, residuals.h2_bound, len(used), field)
         frequencies = next_frequencies(bound.omega, bound.values, used)
 
 
@@ -234,6 +238,7 @@ class CoupledGalerkinModel:
     change: float
     gain: float
     n_shifts: int
+    field: ProjectedField
 
 
 def project_coupled(
@@ -263,7 +268,8 @@ def project_coupled(
         changes = spectral_norms(difference)
         gain = float(np.max(spectral_norms(response)))
         change = math.inf if previous is None else float(np.max(changes))
-        galerkin = CoupledGalerkinModel(modes, change, gain, len(used))
+        field = mechanical_field(model, V, modes.damping, modes.stiffness, modes.B)
+        galerkin = CoupledGalerkinModel(modes, change, gain, len(used), field)
         callback(len(used), change / gain if gain > 0.0 else 0.0)
         is_full = not columns.size or V.shape[1] >= system.n_states
         if is_full or len(used) >= MAX_SHIFTS or is_enough(galerkin):
@@ -277,3 +283,32 @@ def project_mechanical(model: MechanicalPencil, V: Array) -> CoupledOscillators:
     pencil = model.pencil
     stiffness = -np.einsum("ij,ij->j", V, pencil.A @ V)
     return CoupledOscillators(stiffness, V.T @ (model.D @ V), V.T @ pencil.B, pencil.C @ V)
+
+
+# Fields of projected models.
+
+
+def mechanical_field(model: MechanicalPencil, V: Array, damping: Array, stiffness: Array, B: Array) -> ProjectedField:
+    """Return the field of a projection onto a basis that is orthonormal for M and diagonalizes K.
+
+    The states are √k ξ and ξ', which are orthonormal for the energy.
+    """
+    pencil, root, N = model.pencil, np.sqrt(stiffness), len(stiffness)
+    F = np.block([[np.zeros((N, N)), np.diag(root)], [-np.diag(root), -damping]])
+
+    def columns() -> ResidualColumns:
+        MV = np.asarray(pencil.E @ V)
+        R = [pencil.B - MV @ B, (MV * stiffness + pencil.A @ V) / root, MV @ damping - model.D @ V]
+        lengths, MV_norms = np.linalg.norm(V, axis=0), np.linalg.norm(MV, axis=0)
+        sizes = [np.linalg.norm(pencil.B, axis=0) + MV_norms @ np.abs(B)]
+        sizes.append((MV_norms * stiffness + norm_bound(pencil.A) * lengths) / root)
+        sizes.append(MV_norms @ np.abs(damping) + norm_bound(model.D) * lengths)
+        return ResidualColumns(np.hstack(R), product_rounding(N, pencil.A, model.D) * np.concatenate(sizes))
+
+    def inequality() -> EnergyInequality:
+        weight = prove_definite(0.5 * (model.D + model.D.T))
+        if weight is None:
+            return EnergyInequality(model.mass, 0.0, None, False, model.stiffness)
+        return EnergyInequality(weight, 0.0, 0.5, True, model.stiffness)
+
+    return ProjectedField(F, np.vstack([np.zeros_like(B), B]), V / root, columns, inequality)

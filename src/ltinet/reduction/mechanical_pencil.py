@@ -26,14 +26,13 @@ from ltinet.reduction.dissipative_pencil import (
     make_pencil,
     max_row_entries,
     prove_definite,
+    smallest_pencil_eigenvalue,
 )
 from ltinet.reduction.mechanical_modes import Oscillators, not_definite_error, peak_gains
 from ltinet.reduction.projection import RayleighDamping
 from ltinet.reduction.separation import UNBOUNDED, DistanceBound
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
 
-_STIFFNESS_TRIES = (0.9, 0.5, 0.1)  # multiples of an estimate of λ_min(K, M) for which a proof is tried
-_POWER_ITERATIONS = 6  # they sharpen the estimate only
 _DAMPING_TOLERANCE = 1e-9  # of αM and βK: deviation of D from αM + βK that is accepted, and counted in bounds
 _GAP_SHARE = 0.25  # share of the modes, from the stiffest down, in which the widest gap is looked for
 _CUT_RATIOS = (1.002, 1.0005, 1.0001)  # of the stiffest mode: stiffnesses σ for which negative pivots are counted
@@ -110,23 +109,10 @@ def make_mechanical_pencil(model: SecondOrderMatrices) -> MechanicalPencil:
     mass, stiffness = prove_definite(M), prove_definite(K)
     if mass is None:
         raise not_definite_error("M", "is not positive definite, or no proof of it succeeded")
-    smallest = None if stiffness is None else _smallest_stiffness(K, M, stiffness)
+    smallest = None if stiffness is None else smallest_pencil_eigenvalue(stiffness, M)
     if stiffness is None or smallest is None:
         raise not_definite_error("K", "is not positive definite, or no proof of it succeeded")
     return MechanicalPencil(make_pencil(-K, model.B, model.C, E=M), D, mass, stiffness, smallest)
-
-
-def _smallest_stiffness(K: Sparse, M: Sparse, stiffness: DefiniteMatrix) -> float | None:
-    """Return a lower bound μ on λ_min(K, M), proven by positive pivots of K − μM."""
-    x = np.random.default_rng(0).standard_normal((K.shape[0], 1))
-    for _ in range(_POWER_ITERATIONS):
-        x = stiffness.solve(M @ x)
-        x /= np.linalg.norm(x)
-    estimate = float((x.T @ (K @ x)).item() / (x.T @ (M @ x)).item())
-    for share in _STIFFNESS_TRIES:
-        if prove_definite(K - share * estimate * M) is not None:
-            return share * estimate
-    return None
 
 
 def _damping_candidates(M: Sparse, D: Sparse, K: Sparse) -> list[tuple[float, float]]:

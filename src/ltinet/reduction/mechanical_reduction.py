@@ -19,6 +19,7 @@ from ltinet.errors import InvalidSystemError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
 from ltinet.reduction.balanced_truncation import ReductionOptions, ReductionOutcome, bisect_smallest, error_norms
+from ltinet.reduction.lifting import ProjectedField
 from ltinet.reduction.mechanical_krylov import CoupledGalerkinModel, project_coupled, project_damped, project_mechanical
 from ltinet.reduction.mechanical_modes import (
     CoupledOscillators,
@@ -107,7 +108,12 @@ def _select(modes: Oscillators, options: ReductionOptions, *, already: float) ->
 
 
 def _modal_outcome(
-    selection: SelectedModes, *, algorithm: str, parts: dict[str, float], h2_bound: Callable[[], float]
+    selection: SelectedModes,
+    *,
+    algorithm: str,
+    parts: dict[str, float],
+    h2_bound: Callable[[], float],
+    field: ProjectedField | None = None,
 ) -> ReductionOutcome:
     """Return the outcome for uncoupled modes; the bound is the sum of its parts."""
     error, modes = sum(parts.values()), selection.oscillators
@@ -121,6 +127,7 @@ def _modal_outcome(
         hankel_values=None,
         parts=parts,
         second_order=_to_second_order(modes),
+        field=field,
     )
 
 
@@ -198,7 +205,7 @@ def reduce_sparse_model(
         modes, distance = _slowest_modes(pencil, damping, options)
         origin = f"the {len(modes)} slowest modes by shift-inverted iteration"
         h2_bound: Callable[[], float] = lambda: distance.h2  # noqa: E731 - a method in the other case
-        peak = distance.peak
+        peak, field = distance.peak, None
     else:
 
         def is_enough(modes: Oscillators, bound: ResidualBound) -> bool:
@@ -208,6 +215,7 @@ def reduce_sparse_model(
 
         galerkin = project_damped(pencil, damping, is_enough=is_enough, n_jobs=options.n_jobs, callback=callback)
         modes, h2_bound, peak = galerkin.oscillators, galerkin.h2_bound, galerkin.bound.peak
+        field = galerkin.field
         origin = f"Galerkin projection at {galerkin.n_shifts} frequencies to {len(modes)} modes"
     already = peak + pencil.distance.peak
     selection = _select(modes, options, already=already)
@@ -217,6 +225,7 @@ def reduce_sparse_model(
         algorithm=f"{origin}, D = αM + βK, the largest {len(selection.oscillators)} kept",
         parts={"projection": already + rounding, "truncation": selection.error},
         h2_bound=lambda: h2_bound() + pencil.distance.h2 + selection.h2_bound(),
+        field=field,
     )
 
 
@@ -266,7 +275,8 @@ def _estimate_by_projection(
 
     galerkin = project_coupled(pencil, is_enough=is_enough, n_jobs=options.n_jobs, callback=callback)
     origin = f"Galerkin projection at {galerkin.n_shifts} frequencies to {len(galerkin.modes)} modes"
-    return _estimated_outcome(galerkin.modes, galerkin.change, options, origin=origin)
+    outcome = _estimated_outcome(galerkin.modes, galerkin.change, options, origin=origin)
+    return replace(outcome, field=galerkin.field)
 
 
 def _estimate_by_modes(pencil: MechanicalPencil, options: ReductionOptions) -> ReductionOutcome:

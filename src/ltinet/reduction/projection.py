@@ -21,7 +21,7 @@ from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
 from ltinet._util.frequency_supremum import frequency_grid, frobenius_norms, mean_square
 from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
 from ltinet.blockdiag.schur import SchurForm, real_schur
-from ltinet.reduction.dissipative_pencil import Pencil, Sparse
+from ltinet.reduction.dissipative_pencil import Pencil, Sparse, norm_bound
 from ltinet.reduction.mechanical_modes import Oscillators
 
 # States of the projected model at many frequencies.
@@ -334,11 +334,5 @@ def _column_rounding(system: Pencil, projection: Projection, V: Array) -> Array:
     """Bound the rounding of the columns of A V − E V A_r, `(N,)`: each entry is a sum of a few products."""
     n_terms = int(np.max(np.diff(system.A.tocsr().indptr), initial=1)) + 2
     lengths = np.linalg.norm(V, axis=0)
-    sums = _norm_bound(system.A) * lengths + _norm_bound(system.E) * (lengths @ np.abs(projection.A))
+    sums = norm_bound(system.A) * lengths + norm_bound(system.E) * (lengths @ np.abs(projection.A))
     return np.asarray(n_terms * EPS * sums)
-
-
-def _norm_bound(matrix: Sparse) -> float:
-    """Return a bound on the norm of |matrix|."""
-    sizes = abs(matrix)
-    return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max()))

@@ -25,6 +25,7 @@ from ltinet.reduction.balanced_truncation import (
     smallest_order,
 )
 from ltinet.reduction.dissipative_pencil import DefiniteMatrix, Pencil, sector_bound
+from ltinet.reduction.lifting import ProjectedField, first_order_field
 from ltinet.reduction.modal_form import modes_from_blocks
 from ltinet.reduction.projection import Projection, ReducedStates, ResidualSpace, project, residual_space
 from ltinet.reduction.residual_bound import (
@@ -45,6 +46,23 @@ StoppingTest = Callable[[Projection, ResidualBound], bool]
 
 def ignore_progress(n_shifts: int, error: float) -> None:
     """Do nothing: the default callback of a reduction."""
+
+
+def combine_callbacks(
+    callback: ProgressCallback | None, report: Callable[..., None], tolerance: float | None
+) -> ProgressCallback:
+    """Return a callback that also reports progress: the share of the decades of the bound down to the tolerance."""
+
+    def combined(n_shifts: int, error: float) -> None:
+        if callback is not None:
+            callback(n_shifts, error)
+        # Before the first shifts the error is as large as the gain.
+        fraction = None
+        if isinstance(tolerance, float) and 0.0 < tolerance < 1.0 and 0.0 < error < math.inf:
+            fraction = max(math.log(error) / math.log(tolerance), 0.0)
+        report(fraction, f"{n_shifts} shifts, error {error:.1e} of the gain")
+
+    return combined
 
 
 # Bases of rational Krylov spaces.
@@ -147,6 +165,7 @@ class GalerkinModel:
     shifts: tuple[complex, ...]
     estimate: float
     """Change of the model by the last shifts, over all frequencies."""
+    field: ProjectedField
 
 
 def project_galerkin(
@@ -177,7 +196,8 @@ def project_galerkin(
         is_over = is_full or n_stalled >= MAX_STALLED_ROUNDS or len(used) >= MAX_SHIFTS
         if is_over or is_enough(projection, bound):
             h2_bound = partial(residuals.h2_bound, bound)
-            return GalerkinModel(projection, bound, h2_bound, tuple(used), min(bound.peak, estimate))
+            field = first_order_field(system, weight, V, projection.A, projection.B)
+            return GalerkinModel(projection, bound, h2_bound, tuple(used), min(bound.peak, estimate), field)
         shifts = _next_shifts(bound, projection.A, used, count=n_next)
 
 
@@ -319,6 +339,7 @@ def reduce_sparse(
         hankel_values=reducer.balanced.hankel_values,
         parts={"projection": projection_error, "truncation": small.error},
         notes=() if is_certified else ("the symmetric part of A is not negative definite: no bound is known",),
+        field=model.field,
     )
     return outcome, is_accurate
 

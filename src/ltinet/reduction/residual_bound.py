@@ -27,7 +27,6 @@ from ltinet._util.frequency_supremum import (
 from ltinet.reduction.dissipative_pencil import DefiniteMatrix, Pencil
 from ltinet.reduction.projection import DampedStates, Projection, ReducedStates, ResidualSpace
 
-_SOLVE_COLUMNS = 32  # columns that are solved for at a time; memory only
 # Frequencies ω₁ and values of ε that are tried, and corners for the H2 norm, around a corner that is known and without
 # one. Each of them gives a proven bound; more only make the least one a little smaller.
 _N_CORNERS = 20
@@ -90,21 +89,8 @@ class ResidualPair(NamedTuple):
 
 
 def weighted_residuals(space: ResidualSpace, weight: DefiniteMatrix) -> ResidualPair:
-    """Return the residuals in the norm of the inverse of a definite matrix M.
-
-    The residual of the solves, ρ = Q − M Z, changes inner products by at most ‖ρ‖/λ_min, which is added.
-    """
-    Q = space.Q
-    inner, residual, size_of_Z = np.empty((Q.shape[1], Q.shape[1])), 0.0, 0.0
-    for start in range(0, Q.shape[1], _SOLVE_COLUMNS):
-        columns = Q[:, start : start + _SOLVE_COLUMNS]
-        Z = weight.solve(columns)
-        inner[:, start : start + _SOLVE_COLUMNS] = Q.T @ Z
-        residual = math.hypot(residual, np.linalg.norm(columns - weight.matrix @ Z))
-        size_of_Z = math.hypot(size_of_Z, np.linalg.norm(Z))
-    error = residual / weight.smallest + summation_tolerance(len(Q)) * size_of_Z
-    values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
-    root = np.sqrt(np.maximum(values, 0.0) + error)[:, None] * vectors.T
+    """Return the residuals in the norm of the inverse of a definite matrix."""
+    root = weight.inverse_root(space.Q)
     scale = math.sqrt(weight.smallest)  # ‖x‖ in the norm of M⁻¹ is at most ‖x‖/√λ_min
     sides, size = (space.inputs, space.outputs), space.mass / scale
     return ResidualPair(*(Residual(root @ it.first, root @ it.rest, it.off / scale, size) for it in sides))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet._util.floating_point import Array
+from ltinet._util.progress import Progress, show_progress
 from ltinet.error_bounds.output_bounds import ReductionError
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.signals.arrays import as_real_array
@@ -42,7 +43,7 @@ _MISSING_TIMES = "t is missing; a model in continuous time needs times. Pass sim
 _DEFAULT_IMPLICIT_TOLERANCE = 1e-6  # relative error tolerance of the implicit solver
 
 
-def simulate_system(
+def simulate_system(  # noqa: PLR0913
     system: SystemMatrices,
     context: Callable[[], SimulationContext],
     u: Any,
@@ -52,6 +53,7 @@ def simulate_system(
     hold: Hold | None,
     tolerance: float | None,
     settings: SignalSettings,
+    progress: Progress = None,
 ) -> Solution:
     """Simulate a system: large sparse models by the implicit method or, in discrete time, sample by sample, others exactly.
 
@@ -79,9 +81,11 @@ def simulate_system(
     if t is None:
         raise suggest_swapped_arguments(InvalidSignalError(_MISSING_TIMES), u)
     tolerance = _DEFAULT_IMPLICIT_TOLERANCE if tolerance is None else tolerance
-    return simulate_implicit(
-        system, pencil, u, t=t, x0=x0, hold=resolve_hold(hold, settings), tolerance=tolerance, settings=settings
-    )
+    hold = resolve_hold(hold, settings)
+    with show_progress(f"integrating {system.n_states} states", progress) as report:
+        return simulate_implicit(
+            system, pencil, u, t=t, x0=x0, hold=hold, tolerance=tolerance, settings=settings, report=report
+        )
 
 
 def simulate(  # noqa: PLR0913

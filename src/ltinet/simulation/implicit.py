@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ltinet._util.floating_point import Array
+from ltinet._util.progress import ProgressReport
 from ltinet.error_bounds.output_bounds import UnknownBound
 from ltinet.errors import SimulationError
 from ltinet.signals.arrays import as_real_array, broadcast_states
@@ -54,6 +55,7 @@ def simulate_implicit(  # noqa: PLR0913, RUF100
     hold: Hold,
     tolerance: float,
     settings: SignalSettings,
+    report: ProgressReport,
 ) -> Solution:
     """Return outputs at the times t whose estimated errors are below `tolerance` of the largest |y| of each.
 
@@ -73,7 +75,7 @@ def simulate_implicit(  # noqa: PLR0913, RUF100
     states = np.zeros(system.n_states) if x0 is None else as_real_array(x0, "x0")
     start = np.ascontiguousarray(broadcast_states(states, system.n_states, signal.batch_shape).T)
     with explain_memory_error(descriptor.n_states, descriptor.n_nonzeros):
-        trajectory, stats = _refine_until_agreement(system, descriptor, signal, axis.t, start, tolerance)
+        trajectory, stats = _refine_until_agreement(system, descriptor, signal, axis.t, start, tolerance, report)
     stats["hold"] = getattr(given.signal, "hold", None)
     solution = Solution(axis.t, trajectory.outputs(axis.t), trajectory, stats, system.names)
     if settings.shifts_signals:
@@ -82,7 +84,13 @@ def simulate_implicit(  # noqa: PLR0913, RUF100
 
 
 def _refine_until_agreement(
-    system: SystemMatrices, descriptor: SparseDescriptor, signal: Signal, t: Array, x0: Array, tolerance: float
+    system: SystemMatrices,
+    descriptor: SparseDescriptor,
+    signal: Signal,
+    t: Array,
+    x0: Array,
+    tolerance: float,
+    report: ProgressReport,
 ) -> tuple["ImplicitTrajectory", dict[str, Any]]:
     """Integrate with smaller and smaller local tolerances until the error estimate is within the tolerance."""
     try:
@@ -95,11 +103,12 @@ def _refine_until_agreement(
     inside = np.unique(signal.knots[(signal.knots > t[0]) & (signal.knots < t[-1])])
     knots = np.concatenate([t[:1], inside, t[-1:] if t[-1] > t[0] else t[:0]])
     local_tolerance = _FIRST_TOLERANCE * tolerance
-    for _ in range(_MAX_INTEGRATIONS):
+    for number in range(_MAX_INTEGRATIONS):
         stepper = SDIRKStepper(descriptor)
         integration = _StepDoubling(stepper, outputs, signal, float(knots[0]), x0, local_tolerance)
         for start, stop in pairwise(knots.tolist()):
             integration.integrate(start, stop)
+            report((stop - knots[0]) / (knots[-1] - knots[0]), f"integration {number + 1}")
         coarse, fine = (recorder.curve for recorder in integration.recorders)
         trajectory = ImplicitTrajectory(coarse, fine, signal, system.D, signal.batch_shape)
         times = np.union1d(t, coarse.t)

@@ -84,7 +84,6 @@ def test_equality_hash_and_copies_need_no_arrays():
         lambda system: system.A,
         lambda system: system.poles(),
         lambda system: system.zeros(),
-        lambda system: system.step_response(),
         lambda system: system.to_discrete(0.1),
     ],
 )

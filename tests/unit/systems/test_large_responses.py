@@ -1,0 +1,139 @@
+"""Responses of large sparse systems by their reduction, within proven bounds."""
+
+import copy
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.linalg import expm_multiply, splu
+
+import ltinet
+
+mpl.use("Agg")
+
+ORACLE = 1e-11  # relative error of products with exponentials of sparse matrices, generously
+PLATE = ltinet.named_system("heat_plate", n=56**2)
+
+
+@pytest.fixture(scope="module")
+def beam():
+    n = 1600
+    K = sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(n, n), format="csc") * (n + 1.0) ** 2
+    M = sparse.eye_array(n, format="csc")
+    return ltinet.SecondOrder(M, 0.3 * M + 2e-3 * K, K, inputs=[n // 3], outputs=[n // 2])
+
+
+def stepped(A, B, C, t):
+    """Step responses of x' = A x + B u, (m, T, p)."""
+    steady = -splu(sparse.csc_array(A)).solve(np.ascontiguousarray(B))
+    x = expm_multiply(A, -steady, start=t[0], stop=t[-1], num=len(t)) + steady
+    return np.einsum("pn,tnm->mtp", C, x)
+
+
+def test_step_responses_are_within_their_bounds():
+    t = np.linspace(0.0, 0.05, 21)
+    sol = PLATE.step_response(t)
+    exact = stepped(PLATE.sparse.A, PLATE.sparse.B, PLATE.C, t)
+    bound = sol.error_bound(t)
+    assert np.all(np.abs(sol.y - exact) <= bound + ORACLE * np.abs(exact).max())
+    assert bound.max() < 1e-3 * np.abs(exact).max()
+    assert "reduction" in sol.error_parts()
+    assert "reduced model" in sol.notes[0]
+    assert PLATE.step_response(input="u1", output=1).y.shape[1] == 1
+
+
+def test_simulations_from_rest_are_within_their_bounds():
+    t = np.linspace(0.0, 0.05, 26)
+    u = np.random.default_rng(0).standard_normal((26, 2))
+    sol = PLATE.simulate(u, t, hold="zero")
+    A, B = PLATE.sparse.A, PLATE.sparse.B
+    at_rest, x, rows = -splu(sparse.csc_array(A)).solve(B), np.zeros(len(B)), [np.zeros(2)]
+    for value in u[:-1]:
+        x = expm_multiply(A * t[1], x - at_rest @ value) + at_rest @ value
+        rows.append(PLATE.C @ x)
+    exact = np.array(rows)
+    assert np.all(np.abs(sol.y - exact) <= sol.error_bound(t) + ORACLE * np.abs(exact).max())
+    assert sol.error_bound().max() < 1e-3 * np.abs(exact).max()
+
+
+def test_a_tolerance_or_a_state_is_integrated_on_the_sparse_matrices():
+    t = np.linspace(0.0, 0.01, 3)
+    assert PLATE.simulate(np.ones((3, 2)), t, tolerance=1e-3).stats["engine"] == "implicit"
+    assert PLATE.simulate(None, t, x0=np.ones(PLATE.n_states)).stats["engine"] == "implicit"
+    assert PLATE.simulate(np.ones((3, 2)), t).stats["engine"] == "exact"
+
+
+def test_what_cannot_be_reduced_is_integrated():
+    n = 3100
+    A = sparse.diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(n, n)).tolil()
+    A[0, 0] = A[-1, -1] = -1.0  # insulated: the mean integrates
+    system = ltinet.StateSpace(A, np.full((n, 1), 1.0 / n), np.ones((1, n)))
+    sol = system.simulate(np.ones((5, 1)), np.linspace(0.0, 2.0, 5))
+    assert sol.stats["engine"] == "implicit"
+    assert np.abs(sol.y[:, 0] - sol.t).max() <= 1e-5
+    with pytest.raises(ltinet.InvalidSystemError, match="integrators"):
+        system.step_response([0.0, 1.0])
+
+
+def test_mechanical_responses_are_within_their_bounds(beam):
+    t = np.linspace(0.0, 1.0, 21)
+    sol = beam.step_response(t)
+    n = beam.n_positions
+    modes = np.arange(1, n + 1)
+    stiffness = (2.0 * (n + 1.0) * np.sin(0.5 * np.pi * modes / (n + 1.0))) ** 2
+    d = 0.3 + 2e-3 * stiffness
+    shapes = np.sqrt(2.0 / (n + 1.0)) * np.sin(np.pi * np.outer([n // 3 + 1, n // 2 + 1], modes) / (n + 1.0))
+    pole = 0.5 * (-d + np.sqrt(d**2 - 4.0 * stiffness + 0j))
+    other = stiffness / pole
+    motion = 1.0 - (other * np.exp(np.outer(t, pole)) - pole * np.exp(np.outer(t, other))) / (other - pole)
+    exact = (motion.real / stiffness) @ (shapes[0] * shapes[1])
+    bound = sol.error_bound(t)[0, :, 0]
+    assert np.all(np.abs(sol.y[0, :, 0] - exact) <= bound + 1e-10 * np.abs(exact).max())
+    assert bound.max() < 0.1 * np.abs(exact).max()
+    u = np.ones((21, 1))
+    assert np.allclose(beam.simulate(u, t, hold="zero").y, sol.y[0], rtol=0.0, atol=1e-12)
+
+
+def test_copies_of_mechanical_models_are_reduced_to_modes_too(beam):
+    beam.step_response([0.0, 1.0])
+    same = copy.copy(beam)
+    assert same == beam
+    assert "error ≤" in same.step_response([0.0, 1.0]).notes[0]
+
+
+def test_bode_plots_have_the_proven_band(beam):
+    for system in (PLATE, beam):
+        above, below = system.plot.bode()
+        assert "reduced model, error ≤" in above.get_title()
+        line, band = above.get_lines()[0], above.collections[0]
+        omega = line.get_xdata()
+        exact = system.frequency_response(omega[::40])
+        outline = band.get_paths()[0].vertices
+        for frequency, value in zip(omega[::40], exact[:, 0, 0], strict=True):
+            heights = outline[np.isclose(outline[:, 0], frequency, rtol=1e-12), 1]
+            level = 20.0 * np.log10(max(abs(value), 1e-300))
+            assert heights.min() - 1e-9 <= max(level, above.get_ylim()[0]) <= heights.max() + 1e-9
+        assert len(below.collections) == len(below.get_lines())
+        mpl.pyplot.close(above.figure)
+
+
+def test_overviews_name_the_reduced_model():
+    figure = PLATE.plot()
+    titles = [axes.get_title() for axes in figure.axes]
+    assert "poles of the reduced model" in titles
+    assert "reduced model" in PLATE.plot.pzmap().get_title()
+    mpl.pyplot.close("all")
+
+
+def test_progress_of_long_responses_reaches_callbacks():
+    states = []
+    fresh = ltinet.StateSpace(PLATE.sparse.A, PLATE.sparse.B, PLATE.C)
+    fresh.step_response([0.0, 1.0], progress=states.append)
+    assert states[-1].task == "reducing 3136 states"
+    assert states[-1].fraction >= 0.9
+    assert states[0].remaining > 0.0
+    fresh.frequency_response([1.0, 10.0], progress=states.append)
+    assert [state.fraction for state in states[-3:]] == [0.0, 0.5, 1.0]
+    fresh.simulate(np.ones((3, 2)), [0.0, 0.01, 0.02], tolerance=1e-2, progress=states.append)
+    assert "integrating 3136 states: 100 %, integration" in str(states[-1])
