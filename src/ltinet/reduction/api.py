@@ -292,9 +292,7 @@ class ReductionPlots:
 
     result: ReductionResult
 
-    def error(
-        self, omega: ArrayLike | None = None, *, ax: "Axes | None" = None, progress: Progress = None
-    ) -> "Figure":
+    def error(self, omega: ArrayLike | None = None, *, ax: "Axes | None" = None, progress: Progress = None) -> "Figure":
         """Draw ‖G − G_r‖ and ‖G‖ over frequency, with the bound.
 
         Both systems are solved at every frequency: a large one takes a factorization for each, so that 40 frequencies
