@@ -202,14 +202,15 @@ class GRU(nn.Module):  # type: ignore[misc]
     def __init__(self, n_inputs: int, n_classes: int, n_parameters: int) -> None:
         super().__init__()
         counts = {
-            hidden: sum(p.numel() for p in self._parts(n_inputs, n_classes, hidden).parameters())
+            hidden: sum(p.numel() for p in self.make_parts(n_inputs, n_classes, hidden).parameters())
             for hidden in range(8, 65)
         }
         hidden = min(counts, key=lambda size: abs(counts[size] - n_parameters))
-        self.rnn, self.read = self._parts(n_inputs, n_classes, hidden)
+        self.rnn, self.read = self.make_parts(n_inputs, n_classes, hidden)
 
     @staticmethod
-    def _parts(n_inputs: int, n_classes: int, hidden: int) -> nn.ModuleList:
+    def make_parts(n_inputs: int, n_classes: int, hidden: int) -> nn.ModuleList:
+        """Recurrent layers and the output weights."""
         rnn = nn.GRU(n_inputs, hidden, LAYERS, batch_first=True)
         return nn.ModuleList([rnn, nn.Linear(hidden, n_classes)])
 

@@ -213,7 +213,13 @@ class Stack(nn.Module):
         return {f"part{number}": part.to_network() if underlying_network(part) else part for number, part in parts}
 
     def extra_repr(self) -> str:
-        """Return the numbers of channels for `print`."""
+        """Return the numbers of channels for `print`.
+
+        Returns
+        -------
+        str
+            Description of the module.
+        """
         sizes = f"{self.n_inputs} → {self.n_outputs} channels"
         return f"{sizes}, residual" if self.residual else sizes
 

@@ -174,7 +174,13 @@ class StateSpaceLayer(DoublePrecisionModule):
         return np.asarray(values.cpu().numpy(), dtype=np.complex128)
 
     def extra_repr(self) -> str:
-        """Return sizes, poles and the number of parameters for `print`."""
+        """Return sizes, poles and the number of parameters for `print`.
+
+        Returns
+        -------
+        str
+            Description of the module.
+        """
         system = build_system({**self._parameters, **self._buffers})
         n_systems = 1 if self.mixing else self.d_model
         with torch.no_grad():

@@ -325,7 +325,13 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
         return self._rebuild(result.network, result.form, system, result.blocks)
 
     def extra_repr(self) -> str:
-        """Return sizes, poles and the number of parameters for `print`."""
+        """Return sizes, poles and the number of parameters for `print`.
+
+        Returns
+        -------
+        str
+            Description of the module.
+        """
         sizes = f"{self.n_inputs} → {self.n_outputs} channels, {describe_poles(self.system())}"
         return f"{sizes},\n{describe_parameters(self)}, dt={self.dt:g}, hold={self.hold!r}"
 
