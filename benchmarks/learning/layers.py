@@ -196,22 +196,23 @@ class LRU(nn.Module):  # type: ignore[misc]
         return (states @ C.mT).real + u * self.D
 
 
-def _gru_parts(n_inputs: int, n_classes: int, hidden: int) -> nn.ModuleList:
-    rnn = nn.GRU(n_inputs, hidden, LAYERS, batch_first=True)
-    return nn.ModuleList([rnn, nn.Linear(hidden, n_classes)])
-
-
 class GRU(nn.Module):  # type: ignore[misc]
     """A GRU of four layers, its hidden units chosen so that it has as many parameters as the layers beside it."""
 
     def __init__(self, n_inputs: int, n_classes: int, n_parameters: int) -> None:
         super().__init__()
         counts = {
-            hidden: sum(p.numel() for p in _gru_parts(n_inputs, n_classes, hidden).parameters())
+            hidden: sum(p.numel() for p in self.make_parts(n_inputs, n_classes, hidden).parameters())
             for hidden in range(8, 65)
         }
         hidden = min(counts, key=lambda size: abs(counts[size] - n_parameters))
-        self.rnn, self.read = _gru_parts(n_inputs, n_classes, hidden)
+        self.rnn, self.read = self.make_parts(n_inputs, n_classes, hidden)
+
+    @staticmethod
+    def make_parts(n_inputs: int, n_classes: int, hidden: int) -> nn.ModuleList:
+        """Recurrent layers and the output weights."""
+        rnn = nn.GRU(n_inputs, hidden, LAYERS, batch_first=True)
+        return nn.ModuleList([rnn, nn.Linear(hidden, n_classes)])
 
     def forward(self, u: Tensor) -> Tensor:
         """`(B, T, m)` to `(B, T, classes)`."""

@@ -34,7 +34,13 @@ class StaticMap(DoublePrecisionModule):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """Return the arguments of the constructor for `print`."""
+        """Return the arguments of the constructor for `print`.
+
+        Returns
+        -------
+        str
+            Description of the module.
+        """
         return ", ".join(f"{name}={value!r}" for name, value in self.description().items())
 
 
