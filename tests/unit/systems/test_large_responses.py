@@ -104,7 +104,7 @@ def test_copies_of_mechanical_models_are_reduced_to_modes_too(beam):
 
 def test_bode_plots_have_the_proven_band(beam):
     for system in (PLATE, beam):
-        above, below = system.plot.bode()
+        above, below = system.plot.bode().axes
         assert "reduced model, error ≤" in above.get_title()
         line, band = above.get_lines()[0], above.collections[0]
         omega = line.get_xdata()
@@ -122,7 +122,7 @@ def test_overviews_name_the_reduced_model():
     figure = PLATE.plot()
     titles = [axes.get_title() for axes in figure.axes]
     assert "poles of the reduced model" in titles
-    assert "reduced model" in PLATE.plot.pzmap().get_title()
+    assert "reduced model" in PLATE.plot.pzmap().axes[0].get_title()
     mpl.pyplot.close("all")
 
 
