@@ -50,6 +50,7 @@ from ltinet.simulation.solution import Solution, with_notes
 from ltinet.simulation.stepper import Stepper
 from ltinet.systems.dof_selection import ChannelsLike, count_rows, edge_matrix, split_dofs
 from ltinet.systems.matrices import Matrix, MatrixLike
+from ltinet.systems.shift_registers import delays_as_states
 from ltinet.systems.signal_names import NamesLike, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.sparse_descriptor import SparseDescriptor
@@ -717,24 +718,29 @@ class StateSpace(SystemOperators, LoopMethods):
         Returns
         -------
         Sensitivities
-            Named tuple of systems S = (I + PC)⁻¹, T = PC S, CS and PS. All have the states of plant and controller.
+            Named tuple of systems S = (I + PC)⁻¹, T = PC S, CS and PS. All have the states of plant and controller; in
+            discrete time delays are further states.
 
         Raises
         ------
         InvalidSystemError
-            If sizes or time steps differ, the loop is not well-posed, or a system has delays or an operating point.
+            If sizes or time steps differ, the loop is not well-posed, or a system has an operating point or, in continuous
+            time, delays.
         """
         if controller is None:
             controller = StateSpace([], [], [], np.eye(self.n_inputs, self.n_outputs), dt=self.dt)
             validate_loop(self.matrices, "sensitivity()")
+        matrices = []
         for system in (self, controller):
-            if system.signal_settings.has_delays:
+            settings = system.signal_settings
+            if settings.has_delays and system.dt is None:
                 raise InvalidSystemError(
-                    "sensitivity functions of a loop with delays are not rational; margin() and nyquist() support delays, "
-                    "and ltinet.pade(system, order) replaces them by a rational approximation"
+                    "sensitivity functions of a loop with delays are not rational in continuous time; margin() and nyquist() "
+                    "support delays, and ltinet.pade(system, order) replaces them by a rational approximation"
                 )
-            system.signal_settings.refuse_unsupported("sensitivity()")
-        return Sensitivities(*map(StateSpace.of, sensitivity_matrices(self.matrices, controller.matrices)))
+            replace(settings, input_delay=None, output_delay=None).refuse_unsupported("sensitivity()")
+            matrices.append(delays_as_states(system.matrices, settings) if settings.has_delays else system.matrices)
+        return Sensitivities(*map(StateSpace.of, sensitivity_matrices(*matrices)))
 
     @property
     def _analyzed(self) -> tuple[SystemMatrices, SignalSettings]:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
@@ -141,7 +141,7 @@ def _roles_from_past(values: Array) -> list[str | None]:
         for j in np.flatnonzero(changes):
             if i != j:
                 gain[i, j] = _prediction_gain(scaled[_N_LAGS:, j], past[:, j], past[:, i])
-    significant = gain > stats.chi2.isf(_SIGNIFICANCE, _N_LAGS) / n_rows
+    significant = gain > special.chdtri(_N_LAGS, _SIGNIFICANCE) / n_rows
     better = significant & (gain > gain.T)
     return ["answer" if better[:, j].any() else "drive" if significant[j].any() else None for j in range(n_columns)]
 

@@ -30,6 +30,7 @@ from ltinet.errors import InvalidSystemError
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import Matrix
 from ltinet.systems.pade import approximate_delays, pade_phase_error
+from ltinet.systems.shift_registers import add_shift_registers
 from ltinet.systems.system_matrices import SystemMatrices
 
 _LAG_TOLERANCE = (
@@ -173,35 +174,6 @@ def _lags(edges: Sequence[Edge], count: int) -> tuple[Array, NDArray[np.intp]]:
                     waiting.append(other)
         trees += 1
     return lags, component
-
-
-def add_shift_registers(system: SystemMatrices, input_steps: Array, output_steps: Array) -> SystemMatrices:
-    """Return a discrete-time system whose inputs and outputs pass through shift registers of the given lengths.
-
-    A register of k states is x₁⁺ = v, x₂⁺ = x₁, …, and its end x_k = v[t − k] takes the place of v.
-    """
-    A, B, C, D = system.A, system.B, system.C, system.D
-    for channel, steps in enumerate(input_steps.astype(int).tolist()):
-        if steps:
-            column, feedthrough = B[:, [channel]], D[:, [channel]]
-            B, D = B.copy(), D.copy()
-            B[:, channel], D[:, channel] = 0.0, 0.0
-            last = np.eye(1, steps, steps - 1)
-            A = np.block([[A, column @ last], [np.zeros((steps, len(A))), np.eye(steps, k=-1)]])
-            B = np.vstack([B, np.zeros((steps, B.shape[1]))])
-            B[len(A) - steps, channel] = 1.0
-            C = np.hstack([C, feedthrough @ last])
-    for channel, steps in enumerate(output_steps.astype(int).tolist()):
-        if steps:
-            first = np.eye(steps, 1)
-            A = np.block([[A, np.zeros((len(A), steps))], [first @ C[[channel]], np.eye(steps, k=-1)]])
-            B = np.vstack([B, first @ D[[channel]]])
-            C, D = np.hstack([C, np.zeros((len(C), steps))]), D.copy()
-            C[channel], D[channel] = 0.0, 0.0
-            C[channel, -1] = 1.0
-    if len(A) == system.n_states:
-        return system
-    return SystemMatrices(A, B, C, D, dt=system.dt, names=system.names.without_states)
 
 
 # Padé approximants

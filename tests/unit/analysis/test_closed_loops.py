@@ -133,6 +133,21 @@ def test_sensitivity_of_a_whole_loop() -> None:
     assert discrete.sensitivity().T.dt == 0.1
 
 
+def test_sensitivities_of_discrete_loops_have_exact_delays() -> None:
+    plant = ltinet.StateSpace([[0.9, 0.1], [0.0, 0.7]], np.eye(2), np.eye(2), dt=0.1, input_delay=[0.3, 0.0],
+                              output_delay=[0.0, 0.2])  # fmt: skip
+    controller = ltinet.StateSpace(0.5 * np.eye(2), np.eye(2), 0.1 * np.eye(2), dt=0.1, input_delay=[0.1, 0.0])
+    result = ltinet.sensitivity(plant, controller)
+    omega = np.linspace(0.1, 30.0, 20)
+    P, C = plant.frequency_response(omega), controller.frequency_response(omega)
+    S = np.linalg.inv(np.eye(2) + P @ C)
+    for name, expected in (("S", S), ("T", P @ C @ S), ("CS", C @ S), ("PS", S @ P)):
+        assert_allclose(getattr(result, name).frequency_response(omega), expected, rtol=1e-12, atol=1e-14)
+    shifted = plant.with_signal_settings(u0=[1.0, 0.0])
+    with pytest.raises(InvalidSystemError, match="operating point"):
+        ltinet.sensitivity(shifted, controller)
+
+
 def test_loops_that_cannot_be_closed_are_refused() -> None:
     with pytest.raises(InvalidSystemError, match="not well-posed"):
         ltinet.sensitivity(ltinet.StateSpace(-1.0, 1.0, 1.0, -1.0))
