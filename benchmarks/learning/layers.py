@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--tasks", action="store_true")
     parser.add_argument("--only", choices=["digits", "copy"], help="one of the tasks")
+    parser.add_argument("--device", default="cpu", help="where layers are timed: cpu, the default, or cuda")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=300)
@@ -44,7 +45,7 @@ def main() -> None:
     both = given.speed == given.tasks
     text = ["# State-space layers beside their peers", "", f"PyTorch {torch.__version__}, one CPU core, float32.", ""]
     if given.speed or both:
-        text += speed_table(given.rounds)
+        text += speed_table(given.rounds, given.device)
     if given.tasks or both:
         text += task_table(given.seeds, given.steps, given.only)
     if given.write is not None:
@@ -72,18 +73,20 @@ class S4D(nn.Module):  # type: ignore[misc]  # PyTorch's types are not looked at
         rates = torch.complex(-torch.exp(self.log_decay), self.frequency)
         scaled = rates * torch.exp(self.log_dt).unsqueeze(-1)
         C = torch.view_as_complex(self.C) * (torch.exp(scaled) - 1.0) / rates
-        powers = torch.exp(scaled.unsqueeze(-1) * torch.arange(steps))
+        powers = torch.exp(scaled.unsqueeze(-1) * torch.arange(steps, device=u.device))
         kernel = 2.0 * torch.einsum("hn,hnt->ht", C, powers).real
         product = torch.fft.rfft(samples, n=2 * steps) * torch.fft.rfft(kernel, n=2 * steps)
         y = torch.fft.irfft(product, n=2 * steps)[..., :steps]
         return (y + samples * self.D.unsqueeze(-1)).mT
 
 
-def speed_table(rounds: int) -> list[str]:
+def speed_table(rounds: int, device: str) -> list[str]:
     """Time layers in turns: batch 32, length 1,024, 64 channels of 64 states."""
-    u = torch.randn(32, 1024, 64, requires_grad=True)
+    u = torch.randn(32, 1024, 64, requires_grad=True, device=device)
     layers: dict[str, nn.Module] = {"S4D, FFT": S4D(64, 64), "StateSpaceLayer, s4d_lin": StateSpaceLayer(64, 64)}
     layers["StateSpaceLayer, hippo_legs"] = StateSpaceLayer(64, 64, init="hippo_legs")
+    for layer in layers.values():
+        layer.to(device)
     runs: dict[str, Callable[[nn.Module], None]] = {
         "forward": partial(forward, u),
         "both": partial(forward_and_backward, u),
@@ -92,17 +95,26 @@ def speed_table(rounds: int) -> list[str]:
     for number in range(rounds + 1):
         for name, layer in layers.items():
             for run_name, run in runs.items():
-                start = time.process_time()
+                start = now(device)
                 run(layer)
-                times[name, run_name] += [time.process_time() - start] if number else []
+                times[name, run_name] += [now(device) - start] if number else []
     rows = ["## Time: batch 32, length 1,024, 64 channels of 64 states", ""]
-    rows += [f"Medians of {rounds} rounds in turns, time of the processor.", ""]
+    measured = "time of the processor" if device == "cpu" else f"elapsed on {torch.cuda.get_device_name()}"
+    rows += [f"Medians of {rounds} rounds in turns, {measured}.", ""]
     rows += ["| layer | forward, ms | forward and backward, ms |", "|---|---|---|"]
     for name in layers:
-        values = (f"{1e3 * statistics.median(times[name, run]):.0f}" for run in runs)
+        values = (f"{1e3 * statistics.median(times[name, run]):.3g}" for run in runs)
         rows.append(f"| {name} | {' | '.join(values)} |")
     print("\n".join(rows), flush=True)
     return [*rows, ""]
+
+
+def now(device: str) -> float:
+    """Time of the processor, or of a device that has finished its work, in seconds."""
+    if device == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
 
 
 def forward(u: Tensor, layer: nn.Module) -> None:
