@@ -1,7 +1,7 @@
 """Labels of inputs and outputs, and the choice of input-output pairs to draw.
 
-`ChannelLabels` resolves numbers and names, shortens names, escapes characters that matplotlib would typeset as
-formulas, and reads units at the end of names. `select_pairs` returns the pairs (output, input) asked for, all of
+`ChannelLabels` resolves numbers and names (by default y1, y2, … and u1, u2, …, as in tables), shortens names, escapes
+characters that matplotlib would typeset as formulas, and reads units at the end of names. `select_pairs` returns the pairs (output, input) asked for, all of
 them, or the largest ones where all would be too many lines to distinguish; `PairSelection` holds them with their
 styles and legend.
 """
@@ -38,7 +38,10 @@ class ChannelLabels:
         if names is not None and (isinstance(names, str) or len(names) != count):
             raise PlottingError(f"{noun} names must be one for each of {format_count(count, noun)}, got {names!r}")
         self.count, self.noun = count, noun
-        self._names = None if names is None else tuple(str(name) for name in names)
+        self._are_given = names is not None
+        letter = {"input": "u", "output": "y"}.get(noun, noun)
+        defaults = (f"{letter}{index + 1}" for index in range(count))
+        self._names = tuple(defaults if names is None else map(str, names))
 
     def index(self, channel: Any, *, argument: str) -> int:
         """Return the index of a channel from its name or index, counted from 0.
@@ -47,13 +50,12 @@ class ChannelLabels:
             PlottingError: the channel does not exist.
         """
         if isinstance(channel, str):
-            letter = {"input": "u", "output": "y"}.get(self.noun, self.noun)
-            known = self._names or tuple(f"{letter}{index + 1}" for index in range(self.count))
-            if channel not in known:
+            if channel not in self._names:
                 raise PlottingError(
-                    f"{argument}: there is no {self.noun} {sanitize(repr(channel))}; {suggest_names(channel, known)}"
+                    f"{argument}: there is no {self.noun} {sanitize(repr(channel))}; "
+                    f"{suggest_names(channel, self._names)}"
                 )
-            return known.index(channel)
+            return self._names.index(channel)
         try:
             number = -1 if isinstance(channel, (bool, np.bool_)) else operator.index(channel)
         except TypeError:
@@ -66,24 +68,22 @@ class ChannelLabels:
         return number
 
     def names_of(self, indices: Sequence[int]) -> tuple[str, ...] | None:
-        """Return names of some channels, or numbers if they have no names; None for all unnamed channels."""
-        if self._names is None and len(indices) == self.count:
+        """Return names of some channels; None for all channels if none was named."""
+        if not self._are_given and len(indices) == self.count:
             return None
-        return tuple(f"{self.noun} {index}" if self._names is None else self._names[index] for index in indices)
+        return tuple(self._names[index] for index in indices)
 
     def short(self, index: int) -> str:
-        """Return the label in a legend with a title: the name, or the number without a name."""
-        return str(index) if self._names is None else escape_label(self._names[index])
+        """Return the label in a legend: the name on one line, shortened if it is long."""
+        return escape_label(self._names[index])
 
     def full(self, index: int) -> str:
-        """Return the label of an axis: the name, on two lines if it is long, or "output 3"."""
-        if self._names is None:
-            return f"{self.noun} {index}"
+        """Return the label of an axis: the name, on two lines if it is long."""
         return "\n".join(wrap(escape_label(self._names[index], longest=2 * _MAX_LETTERS), _MAX_LETTERS)[:2])
 
     def unit(self, index: int) -> str | None:
         """Return the unit at the end of the name, as in "Force (N)" or "speed [m/s]"."""
-        match = None if self._names is None else _UNIT.search(self._names[index])
+        match = _UNIT.search(self._names[index])
         return None if match is None else match[1]
 
     def together(self, indices: Sequence[int]) -> str:

@@ -221,7 +221,7 @@ class ResponsePlots:
         if self.system.dt is not None:
             draw_as_samples(axes.lines)
         axes.set_title("step response", fontsize="medium")
-        axes.set_ylabel("output")
+        axes.set_ylabel(shown.outputs.together(sorted({output for output, _ in chosen})))
 
     def _draw_grid(
         self, respond: ResponseFunction, t: ArrayLike | None, input: ChannelChoice, output: ChannelChoice, *,

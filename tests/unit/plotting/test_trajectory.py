@@ -28,7 +28,7 @@ def test_outputs_are_chosen_by_index():
     y = np.arange(3.0) + T[:, None]
     axes = draw_outputs(T, y, outputs=[2, 0], ax=axes_of_size())
     assert [line.get_ydata()[0] for line in axes.lines] == [2.0, 0.0]
-    assert {"2", "0", "output\n(2 of 3)"} <= set(texts(axes))
+    assert {"y3", "y1", "output\n(2 of 3)"} <= set(texts(axes))
 
 
 def test_of_many_outputs_ten_are_drawn_and_the_key_says_so():
@@ -41,7 +41,7 @@ def test_of_many_outputs_ten_are_drawn_and_the_key_says_so():
 def test_a_single_output_needs_no_legend():
     axes = draw_outputs(T, T**2, ax=axes_of_size())
     assert axes.get_legend() is None
-    assert axes.get_ylabel() == "output 0"
+    assert axes.get_ylabel() == "y1"
 
 
 def test_a_small_batch_is_drawn_line_by_line_and_a_large_one_as_its_range():
