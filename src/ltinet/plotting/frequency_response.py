@@ -46,8 +46,9 @@ def draw_bode(
 ) -> NDArray[Any]:
     """Draw |H| in decibels and the phase of H `(K, p, m)` over angular frequencies omega `(K,)`; return both Axes.
 
-    `pairs` chooses (output, input); without it all are drawn, or the ten with the largest gains. The
-    phase begins between −180° and 180° and is continuous from there; where H is not finite, at a pole, lines break.
+    `pairs` chooses (output, input); without it all are drawn, or the eight with the largest gains; more
+    than eight have a colour bar instead of a legend. The phase begins between −180° and 180° and is continuous from
+    there; where H is not finite, at a pole, lines break.
     `delays` `(p, m)` are dead times that H contains; phases are exact however far apart the frequencies are. The axis
     ends 360° below the phase without them, and a text in the axes says so.
 

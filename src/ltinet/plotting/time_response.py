@@ -18,14 +18,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import PlottingError
 from ltinet.plotting.channels import ChannelLabels
-from ltinet.plotting.colours import (
-    LINE_STYLES,
-    Dashes,
-    add_side_legend,
-    legend_title,
-    line_handles,
-    line_styles,
-)
+from ltinet.plotting.colours import LINE_STYLES, Dashes, add_side_key, legend_title, line_styles
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, get_figure
 
 if TYPE_CHECKING:
@@ -188,9 +181,10 @@ def draw_outputs(
 ) -> "Axes":
     """Draw outputs y `(..., T, p)` over the times t `(T,)`.
 
-    `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all. `names` has one for
-    each of the p outputs. `bound` on the errors, of the shape of y or `(..., p)`, is a band around each line. Of a
-    batch of more than twelve each output is drawn as its median and the range of all.
+    `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all. More than eight
+    have a colour bar instead of a legend. `names` has one for each of the p outputs. `bound` on the errors, of the
+    shape of y or `(..., p)`, is a band around each line. Of a batch of more than twelve each output is drawn as its
+    median and the range of all.
     """
     times, values = validate_outputs(t, y)
     channels = ChannelLabels(values.shape[-1], names, noun="output")
@@ -303,10 +297,10 @@ def add_output_key(axes: "Axes", chosen: Sequence[int], channels: ChannelLabels)
 def add_line_key(
     axes: "Axes", chosen: Sequence[int], *, styles: Sequence[Style], channels: ChannelLabels, left_out: bool = True
 ) -> None:
-    """Add a legend beside the axes, with the number of omitted channels if `left_out`."""
-    lines = line_handles(styles, [channels.short(index) for index in chosen])
+    """Add a key beside the axes, with the number of omitted channels if `left_out`."""
     n_all = channels.count if left_out else len(chosen)
-    add_side_legend(axes, lines, title=legend_title(channels.noun, len(chosen), n_all))
+    title = legend_title(channels.noun, len(chosen), n_all)
+    add_side_key(axes, styles, [channels.short(index) for index in chosen], title=title)
 
 
 # Simulations with their inputs.

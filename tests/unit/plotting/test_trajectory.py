@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 import ltinet
 from drawing_checks import axes_of_size, check_texts, example, shown_texts
@@ -36,6 +37,22 @@ def test_of_many_outputs_ten_are_drawn_and_the_key_says_so():
     assert [line.get_ydata()[0] for line in axes.lines] == [0, 44, 89, 133, 177, 222, 266, 310, 355, 399]
     assert "output\n(10 of 400)" in texts(axes)
     check_texts(axes.figure)
+
+
+def test_more_than_eight_outputs_have_a_colour_bar_instead_of_a_legend():
+    y = np.arange(40.0) + T[:, None]
+    axes = draw_outputs(T, y, outputs=range(40), ax=axes_of_size())
+    assert axes.get_legend() is None
+    assert axes.figure.axes == [axes]  # the bar belongs to the axes
+    colours = [line.get_color() for line in axes.lines]
+    assert len(set(colours)) == 40
+    (bar,) = axes.child_axes
+    assert [label.get_text() for label in bar.get_yticklabels()] == [f"y{number}" for number in range(1, 41, 4)]
+    mappable = next(image for image in bar.collections if image.get_array() is not None)
+    drawn = [to_hex(mappable.to_rgba(number)) for number in range(40)]
+    assert drawn == colours
+    check_texts(axes.figure)
+    assert draw_outputs(T, y[:, :8], ax=axes_of_size()).get_legend() is not None
 
 
 def test_a_single_output_needs_no_legend():
