@@ -40,6 +40,8 @@ class NetworkPlots(ResponsePlots):
         Function that returns default frequencies.
     names, input_names : sequence of str, optional
         Names of outputs and inputs.
+    error_bound : float, optional
+        Proven bound on the error of H(jω), below which Bode plots are shaded.
     """
 
     system: PlottableNetworkSystem
@@ -141,6 +143,8 @@ class SystemPlots(ResponsePlots):
         Function that returns default frequencies.
     names, input_names : sequence of str, optional
         Names of outputs and inputs.
+    error_bound : float, optional
+        Proven bound on the error of H(jω), below which Bode plots are shaded.
     """
 
     def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":

@@ -50,6 +50,8 @@ class ResponsePlots:
     names: OptionalNames = None
     """Names of the outputs."""
     input_names: OptionalNames = None
+    error_bound: float | None = None
+    """Proven bound on the error of H(jω), below which Bode plots are shaded."""
 
     def bode(
         self,
@@ -65,7 +67,7 @@ class ResponsePlots:
         omega : array_like, optional
             Angular frequencies; by default chosen from poles and zeros.
         pairs : sequence of tuple, optional
-            Pairs (output, input) by index, counted from 0, or by name; by default all of them.
+            Pairs (output, input) by index, counted from 0, or by name; by default the largest.
         figure : matplotlib.figure.Figure, optional
             Empty figure to draw on; by default a new one.
 
@@ -76,8 +78,9 @@ class ResponsePlots:
         """
         chosen, H = self._frequency_response(omega)
         panels = draw_bode(
-            chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays, figure=figure
-        )
+            chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays,
+            error_bound=self.error_bound, figure=figure,
+        )  # fmt: skip
         return figure_of(panels)
 
     def nyquist(
@@ -95,7 +98,7 @@ class ResponsePlots:
         omega : array_like, optional
             Angular frequencies; by default chosen from poles and zeros, and refined.
         pairs : sequence of tuple, optional
-            Pairs (output, input) by index, counted from 0, or by name; by default all of them.
+            Pairs (output, input) by index, counted from 0, or by name; by default the largest.
         limit : float, optional
             Largest |H| that is drawn. By default curves of loops that run beyond 5, such as those of integrators, are cut
             at 3, so that the surroundings of −1 are seen; the title says so.
@@ -254,7 +257,7 @@ class ResponsePlots:
         return figure_of(panels)
 
     def __dir__(self) -> list[str]:
-        return dir_without(self, "system", "frequencies", "names", "input_names")
+        return dir_without(self, "system", "frequencies", "names", "input_names", "error_bound")
 
 
 def _simulate_inputs_separately(
