@@ -6,7 +6,7 @@ from matplotlib.colors import to_hex
 
 import ltinet
 from drawing_checks import axes_of_size, check_texts, example, shown_texts
-from ltinet.plotting import draw_outputs
+from ltinet.plotting import draw_outputs, draw_solution
 
 T = np.linspace(0.0, 2.0, 21)
 
@@ -105,6 +105,16 @@ def test_names_and_units_reach_labels_and_legend():
     assert draw_outputs(T, T, names=["Force (N)"], ax=axes_of_size()).get_ylabel() == "Force (N)"
     with pytest.raises(ltinet.PlottingError, match="one for each of 2 outputs"):
         draw_outputs(T, np.zeros((21, 2)), names=["a"], ax=axes_of_size())
+
+
+def test_the_time_axis_has_its_unit_where_it_is_known():
+    sol = example(4).simulate(np.sin(np.outer(T, np.arange(1, 11))), T)
+    assert sol.plot(time_unit="s").axes[-1].get_xlabel() == "time (s)"
+    assert sol.plot(time_unit="min", ax=axes_of_size()).axes[0].get_xlabel() == "time (min)"
+    assert sol.plot().axes[-1].get_xlabel() == "time"
+    times = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 200)])
+    panels = draw_solution(times, np.exp(-times), time_unit="s")
+    assert panels[-1].get_xlabel() == "time (s, logarithmic)"
 
 
 def test_a_long_name_keeps_its_unit():
