@@ -496,7 +496,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "identification.estimation", ((10,), (15,), (25,), (6, 10, 15), (10, 15, 25), (10, 25, 40)), measure_block_rows
     ),
     "MIN_SAMPLES": Experiment("identification.records", (5, 10, 20, 30), measure_gaps),
-    "EMPIRICAL_MARGIN": Experiment("simulation.step_errors", (1.0, 1.5, 2.0, 3.0), measure_step_margin),
+    "EMPIRICAL_MARGIN": Experiment("simulation.step_errors", (1.0, 2.0, 3.0, 5.0, 10.0), measure_step_margin),
     "CONSTANT_TERM_TOLERANCE": Experiment(
         "error_bounds.step_rounding", (0.01, 0.25, 1.0, 4.0, 16.0, 64.0, 1024.0), measure_constant_terms
     ),

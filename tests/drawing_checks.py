@@ -41,7 +41,7 @@ def shown_texts(figure):
     figure.draw_without_rendering()
     texts = []
     for axes in figure.findobj(lambda artist: hasattr(artist, "get_xticklabels")):
-        texts += [*axes.texts, axes.title]
+        texts += [*axes.texts, axes.title, axes._left_title]
         if axes.axison:
             texts += [axes.xaxis.label, axes.yaxis.label, *ticks_inside(axes.xaxis), *ticks_inside(axes.yaxis)]
     for legend in figure.findobj(lambda artist: type(artist).__name__ == "Legend"):

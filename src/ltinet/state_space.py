@@ -759,12 +759,14 @@ class StateSpace(SystemOperators, LoopMethods):
     def plot_frequencies(self) -> NDArray[np.float64]:
         """Return the angular frequencies of frequency plots, as `frequencies_for` chooses them.
 
+        Those of a model that was identified from samples end at their Nyquist frequency, π/`sample_time`.
+
         Returns
         -------
         ndarray
             Angular frequencies in radians per unit of time.
         """
-        return frequencies_for(self.poles(), self.zeros(), dt=self.dt)
+        return frequencies_for(self.poles(), self.zeros(), dt=self.dt, sample_time=self.signal_settings.sample_time)
 
     @cached_property
     def _response(self) -> Callable[..., Complex]:

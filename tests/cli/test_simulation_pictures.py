@@ -27,6 +27,14 @@ def test_it_names_the_columns_of_the_table(run_here: Run, folder: Path) -> None:
         assert f"<!-- {name} -->" in drawn or f">{name}<" in drawn
 
 
+def test_the_time_axis_is_in_seconds_where_the_unit_is_known(run_here: Run, folder: Path) -> None:
+    (folder / "u.csv").write_text("t,a,b\n0,1,2\n1000,2,3\n2000,0,1\n")
+    for options, label in (((), "time"), (("--time-unit", "ms"), "time (s)")):
+        assert run_here(*SIMULATE, *options, "--plot", "y.svg").code == 0
+        drawn = (folder / "y.svg").read_text()
+        assert f"<!-- {label} -->" in drawn or f">{label}<" in drawn
+
+
 @pytest.mark.slow
 def test_a_picture_and_a_table(run_here: Run, folder: Path, net: ltinet.DynamicNetwork) -> None:
     assert run_here(*SIMULATE, "--plot", "y.png", "-o", "y.csv") == (0, b"", b"")

@@ -37,11 +37,14 @@ _MAX_RESONANCES = 200  # the sharpest that get points of their own; drawing only
 _RESONANCE_OFFSETS = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0])
 
 
-def frequencies_for(poles: ArrayLike, zeros: ArrayLike = (), *, dt: float | None = None) -> Array:
+def frequencies_for(
+    poles: ArrayLike, zeros: ArrayLike = (), *, dt: float | None = None, sample_time: float | None = None
+) -> Array:
     """Return angular frequencies at which a frequency response should be computed to be drawn.
 
-    They extend from a tenth of the slowest pole or zero to ten times the fastest, in discrete time to π/dt. Poles and
-    zeros at the origin are ignored; without any others, frequencies around 1 (or π/dt) are returned.
+    They extend from a tenth of the slowest pole or zero to ten times the fastest, in discrete time to π/dt, and for a
+    model of sampled data at most to their Nyquist frequency π/sample_time. Poles and zeros at the origin are ignored;
+    without any others, frequencies around 1 (or π/dt) are returned.
 
     Parameters
     ----------
@@ -51,6 +54,8 @@ def frequencies_for(poles: ArrayLike, zeros: ArrayLike = (), *, dt: float | None
         Zeros, `(k,)`, complex.
     dt : float, optional
         Time step of a model in discrete time.
+    sample_time : float, optional
+        Time between samples of the data that a model in continuous time was identified from.
 
     Returns
     -------
@@ -69,7 +74,8 @@ def frequencies_for(poles: ArrayLike, zeros: ArrayLike = (), *, dt: float | None
     sizes = np.abs(s[np.isfinite(s)])
     # Values of the size of the rounding of eigenvalues may be at the origin.
     s = s[np.isfinite(s) & (np.abs(s) > 10.0 * len(s) * EPS * np.max(sizes, initial=0.0))]
-    largest = np.pi / dt if dt is not None else np.inf
+    steps = [step for step in (dt, sample_time) if step is not None]
+    largest = np.pi / max(steps) if steps else np.inf
     sizes = np.abs(s)
     low, high = (0.1 * sizes.min(), 10.0 * sizes.max()) if len(s) else (min(1.0, largest) / 100.0, 100.0)
     high = min(high, largest)

@@ -265,7 +265,10 @@ def simulate(  # noqa: PLR0913
                 # Unnamed inputs get the names of the table's columns.
                 table_names = source.names if isinstance(source, TableReader) else None
                 inputs = table_names if _input_names(network) is None else network.input_names
-                io.write_picture(picture, lambda: solution.plot(names=network.output_names, input_names=inputs))
+                is_in_seconds = time_unit is not None or getattr(source, "start", None) is not None
+                unit = "s" if is_in_seconds else None
+                names = network.output_names
+                io.write_picture(picture, lambda: solution.plot(names=names, input_names=inputs, time_unit=unit))
             n_samples = len(solution.t) if target is None else _write(target, kind, solution, network.output_names)
         notes = source.notes if isinstance(source, TableReader) else ()
     written = ", ".join(name for name in (target, picture) if name is not None)

@@ -505,10 +505,8 @@ class IdentificationPlots:
         -------
         matplotlib.figure.Figure
         """
-        system, dt = self.result.system, self.result.dt
-        if omega is None:
-            omega = system.plot_frequencies()
-            omega = omega if dt is None else omega[omega <= np.pi / dt]
+        system = self.result.system
+        omega = system.plot_frequencies() if omega is None else omega
         band = self.result.frequency_band(omega)
         panels = draw_uncertain_bode(
             omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),

@@ -81,7 +81,7 @@ _GAP = 3  # columns that the text for omitted neurons takes
 _LABEL = 2.6  # width kept free for the name of a layer
 _SIDE = 2.6  # distance between inputs or outputs and the layers, where lines fan out
 _SHORT_SIDE = 1.4  # the same for a single band
-_LEAST_COLUMNS = 6  # of a grid, wide enough for its label
+_LEAST_COLUMNS = 3  # of a grid
 _BETWEEN = 0.3  # between bands
 _MIN_ARC_HEIGHT = 0.7  # of the space above a row for the arcs of its connections
 
@@ -257,11 +257,12 @@ def _width(cell: tuple[int, int] | str) -> int:
 _NODES = 5  # inputs or outputs drawn one by one
 _BOX = 0.22  # half the side of the square that stands for an input or an output
 _RAMP = 3.0  # length of the strip of colours that stands for all layers
+_LETTER = 0.55  # width of a letter over the font size
 _WIRE = "0.72"
 _INK = "0.25"
 _KEY, _PATH = 1.6, 0.9  # heights kept free under the layers for the key and, where there is one, the direct path
 _ABOVE = 1.0  # and over them for the names of inputs and outputs
-_BESIDE = 1.9  # width kept free beside inputs and outputs for their names
+_BESIDE = 1.5  # width kept free beside inputs and outputs for their names
 _ASPECT = 0.62  # height over width of the layers on a figure of their own
 _WIDTH, _HEIGHTS = 6.4, (2.0, 7.0)  # of that figure, in inches
 
@@ -289,7 +290,7 @@ def draw_architecture(network: PlottableNetwork, *, ax: "Axes | None" = None) ->
     scale = _points_per_unit(axes)
     font = float(np.clip(0.55 * scale, 6.5, 9.0))  # names fit into the places that the arrangement keeps for them
     for band in arrangement.bands:
-        _draw_band(axes, band, arrangement, colours=colours, font=font)
+        _draw_band(axes, band, arrangement, colours=colours, font=font, scale=scale)
         if band.layer is not None:
             shown = {ball.neuron: ball.x for ball in band.balls}
             edges = [edge for edge in network.layers[band.layer].edges if shown.keys() >= set(edge)]
@@ -320,7 +321,9 @@ def _points_per_unit(axes: "Axes") -> float:
     return float(pixels) * 72.0 / axes.figure.dpi
 
 
-def _draw_band(axes: "Axes", band: LayerBand, arrangement: Arrangement, *, colours: Sequence[str], font: float) -> None:
+def _draw_band(
+    axes: "Axes", band: LayerBand, arrangement: Arrangement, *, colours: Sequence[str], font: float, scale: float
+) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     colour = "0.5" if band.layer is None else colours[band.layer]
@@ -329,7 +332,8 @@ def _draw_band(axes: "Axes", band: LayerBand, arrangement: Arrangement, *, colou
     shade = FancyBboxPatch((arrangement.left, band.bottom), *size, boxstyle=style, color=colour, alpha=0.1, linewidth=0)
     axes.add_patch(shade)
     label = band.label
-    axes.text(label.x, label.y, label.text, fontsize=font, va="center", ha="left", color=_INK)
+    fitting = (size[0] - 0.5) * scale / (_LETTER * len(label.text))  # a narrow grid has a long label
+    axes.text(label.x, label.y, label.text, fontsize=min(font, fitting), va="center", ha="left", color=_INK)
     for words in band.words:
         axes.text(words.x, words.y, words.text, fontsize=font, va="center", ha="center", color=_INK)
 
@@ -430,9 +434,9 @@ def _draw_key(
     ends = ("layer 0", str(len(ramp) - 1)) if ramp else ("", "")
     n_letters = sum(len(text) for text, _ in entries) + sum(map(len, ends))
     fixed = 0.95 * len(entries) + (_RAMP + 0.6 if ramp else 0.0) + len(entries) - (not ramp)
-    # Letters are about 0.55 em wide; a long key on a narrow drawing is written in smaller ones.
-    letter = min(0.55 * font / scale, max(2.0 * center[0] + 2.0 * _BESIDE - fixed, 1.0) / max(n_letters, 1))
-    font = letter * scale / 0.55
+    # A long key on a narrow drawing is written in smaller letters.
+    letter = min(_LETTER * font / scale, max(2.0 * center[0] + 2.0 * _BESIDE - fixed, 1.0) / max(n_letters, 1))
+    font = letter * scale / _LETTER
     widths = [0.95 + letter * len(text) for text, _ in entries]
     x, y = center[0] - (fixed + letter * n_letters) / 2.0, center[1]
     for (text, is_second), width in zip(entries, widths, strict=True):

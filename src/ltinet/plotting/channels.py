@@ -1,9 +1,9 @@
 """Labels of inputs and outputs, and the choice of input-output pairs to draw.
 
-`ChannelLabels` resolves numbers and names, shortens names, escapes characters that matplotlib would typeset as
-formulas, and reads units at the end of names. `select_pairs` returns the pairs (output, input) asked for, all of
-them, or the largest ones where all would be too many lines to distinguish; `PairSelection` holds them with their
-styles and legend.
+`ChannelLabels` resolves numbers and names (by default y1, y2, … and u1, u2, …, as in tables), shortens names, escapes
+characters that matplotlib would typeset as formulas, and reads units at the end of names. `select_pairs` returns the
+pairs (output, input) asked for, all of them, or the largest ones where all would be too many lines to distinguish;
+`PairSelection` holds them with their styles and legend.
 """
 
 import operator
@@ -18,12 +18,18 @@ import numpy as np
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, sanitize, suggest_names
 from ltinet.errors import PlottingError
-from ltinet.plotting.colours import Dashes, add_side_legend, legend_title, line_handles, line_styles
+from ltinet.plotting.colours import (
+    MAX_LEGEND_LINES,
+    Dashes,
+    add_side_key,
+    legend_title,
+    line_handles,
+    line_styles,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-    from matplotlib.lines import Line2D
 
 # Labels.
 
@@ -38,7 +44,10 @@ class ChannelLabels:
         if names is not None and (isinstance(names, str) or len(names) != count):
             raise PlottingError(f"{noun} names must be one for each of {format_count(count, noun)}, got {names!r}")
         self.count, self.noun = count, noun
-        self._names = None if names is None else tuple(str(name) for name in names)
+        self._are_given = names is not None
+        letter = {"input": "u", "output": "y"}.get(noun, noun)
+        defaults = (f"{letter}{index + 1}" for index in range(count))
+        self._names = tuple(defaults if names is None else map(str, names))
 
     def index(self, channel: Any, *, argument: str) -> int:
         """Return the index of a channel from its name or index, counted from 0.
@@ -47,13 +56,12 @@ class ChannelLabels:
             PlottingError: the channel does not exist.
         """
         if isinstance(channel, str):
-            letter = {"input": "u", "output": "y"}.get(self.noun, self.noun)
-            known = self._names or tuple(f"{letter}{index + 1}" for index in range(self.count))
-            if channel not in known:
+            if channel not in self._names:
                 raise PlottingError(
-                    f"{argument}: there is no {self.noun} {sanitize(repr(channel))}; {suggest_names(channel, known)}"
+                    f"{argument}: there is no {self.noun} {sanitize(repr(channel))}; "
+                    f"{suggest_names(channel, self._names)}"
                 )
-            return known.index(channel)
+            return self._names.index(channel)
         try:
             number = -1 if isinstance(channel, (bool, np.bool_)) else operator.index(channel)
         except TypeError:
@@ -66,24 +74,22 @@ class ChannelLabels:
         return number
 
     def names_of(self, indices: Sequence[int]) -> tuple[str, ...] | None:
-        """Return names of some channels, or numbers if they have no names; None for all unnamed channels."""
-        if self._names is None and len(indices) == self.count:
+        """Return names of some channels; None for all channels if none was named."""
+        if not self._are_given and len(indices) == self.count:
             return None
-        return tuple(f"{self.noun} {index}" if self._names is None else self._names[index] for index in indices)
+        return tuple(self._names[index] for index in indices)
 
     def short(self, index: int) -> str:
-        """Return the label in a legend with a title: the name, or the number without a name."""
-        return str(index) if self._names is None else escape_label(self._names[index])
+        """Return the label in a legend: the name on one line, shortened if it is long."""
+        return escape_label(self._names[index])
 
     def full(self, index: int) -> str:
-        """Return the label of an axis: the name, on two lines if it is long, or "output 3"."""
-        if self._names is None:
-            return f"{self.noun} {index}"
+        """Return the label of an axis: the name, on two lines if it is long."""
         return "\n".join(wrap(escape_label(self._names[index], longest=2 * _MAX_LETTERS), _MAX_LETTERS)[:2])
 
     def unit(self, index: int) -> str | None:
         """Return the unit at the end of the name, as in "Force (N)" or "speed [m/s]"."""
-        match = None if self._names is None else _UNIT.search(self._names[index])
+        match = _UNIT.search(self._names[index])
         return None if match is None else match[1]
 
     def together(self, indices: Sequence[int]) -> str:
@@ -114,7 +120,7 @@ def escape_label(name: str, *, longest: int = _MAX_LETTERS) -> str:
 
 Pair = tuple[int | str, int | str]
 """An output and an input, each by index, counted from 0, or by name."""
-_MAX_PAIRS = 10  # lines that remain distinguishable
+_MAX_PAIRS = MAX_LEGEND_LINES  # unless pairs are given
 _LETTER, _SAMPLE, _ROW = 0.07, 0.7, 0.19  # inches of a key: a letter, the line before a name, a row
 _BESIDE = 0.36  # of the width: what a key beside the axes may take
 
@@ -141,13 +147,14 @@ class PairSelection:
         return styles if self.dashed else tuple((colour, "-") for colour, _ in styles)
 
     def add_key(self, axes: "Axes") -> None:
-        """Add a legend beside the axes with the number of omitted pairs, unless there is only one pair."""
+        """Add a key beside the axes with the number of omitted pairs, unless there is only one pair."""
         if self.count > 1:
-            add_side_legend(axes, self.handles, title=legend_title(self.title, len(self.chosen), self.count))
+            title = legend_title(self.title, len(self.chosen), self.count)
+            add_side_key(axes, self.styles, list(map(self.name, self.chosen)), title=title)
 
     def rows_below(self, canvas_width: float) -> int:
-        """Return the rows of a legend below axes on a canvas of this width in inches; 0 if it fits beside them."""
-        if self.count == 1 or self._width <= _BESIDE * canvas_width:
+        """Return the rows of a legend below axes on a canvas of this width in inches; 0 if the key stands beside them."""
+        if self.count == 1 or len(self.chosen) > MAX_LEGEND_LINES or self._width <= _BESIDE * canvas_width:
             return 0
         return -(-len(self.chosen) // self._columns(canvas_width))
 
@@ -162,7 +169,7 @@ class PairSelection:
             return
         title = legend_title(self.title, len(self.chosen), self.count, separator=" ")
         figure.legend(
-            handles=self.handles, title=title, loc="outside lower center",
+            handles=line_handles(self.styles, list(map(self.name, self.chosen))), title=title, loc="outside lower center",
             ncols=self._columns(figure.bbox.width / figure.figure.dpi), frameon=False, fontsize="small",
             title_fontsize="small",
         )  # fmt: skip
@@ -174,11 +181,6 @@ class PairSelection:
 
     def _columns(self, canvas_width: float) -> int:
         return min(max(int(canvas_width / self._width), 1), len(self.chosen))
-
-    @property
-    def handles(self) -> list["Line2D"]:
-        """Legend handles, one for each pair."""
-        return line_handles(self.styles, [self.name(pair) for pair in self.chosen])
 
     @property
     def title(self) -> str:

@@ -4,8 +4,9 @@ A layer has the same colour in every drawing of a network, distinguishable in gr
 have colours of their own, made in CIE LCh with lightness L* from 14 to 82, at least 6 apart from each other and 28
 from that of the next layer, and markers of their own. More layers follow viridis, whose lightness rises evenly.
 
-Lines that do not stand for layers have the colours of Okabe and Ito (2008) without yellow, which is too pale on
-white: they can be distinguished with any kind of colour vision. Dashes are the second cue.
+Up to eight lines that do not stand for layers have the colours of Okabe and Ito (2008) without yellow, which is too
+pale on white: they can be distinguished with any kind of colour vision. Dashes are the second cue. More lines follow
+viridis in their order, and a colour bar with their names replaces the legend.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ Dashes = Literal["-", "--", "-.", ":"]
 LINE_STYLES: tuple[Dashes, ...] = ("-", "--", "-.", ":")
 LINE_COLOURS = ("#0072b2", "#d55e00", "#000000", "#56b4e9", "#cc79a7", "#009e73", "#e69f00")
 """Colors of lines; in this order those with equal dashes, four or eight apart, differ most."""
+MAX_LEGEND_LINES = 8
+"""Lines that a legend can tell apart; more have a colour bar."""
+_MAX_NAMED_COLOURS = 12  # names beside a colour bar
 _VIRIDIS_END = 0.92  # the rest of viridis is too pale on white
 
 
@@ -36,12 +40,14 @@ def layer_colour(index: int, *, n_layers: int) -> str:
 
 def layer_colours(n_layers: int) -> tuple[str, ...]:
     """Return the colors of all layers of a network."""
-    if n_layers <= len(LAYER_COLOURS):
-        return LAYER_COLOURS[:n_layers]
+    return LAYER_COLOURS[:n_layers] if n_layers <= len(LAYER_COLOURS) else _viridis(n_layers)
+
+
+def _viridis(count: int) -> tuple[str, ...]:
     import matplotlib
     from matplotlib.colors import to_hex
 
-    points = np.linspace(0.0, _VIRIDIS_END, n_layers)
+    points = np.linspace(0.0, _VIRIDIS_END, count)
     return tuple(to_hex(colour) for colour in matplotlib.colormaps["viridis"](points))
 
 
@@ -51,7 +57,9 @@ def layer_marker(index: int, *, n_layers: int) -> str:
 
 
 def line_styles(count: int) -> tuple[tuple[str, Dashes], ...]:
-    """Return (color, dashes) of lines that do not stand for layers; the first 28 are distinct."""
+    """Return (color, dashes) of lines that do not stand for layers; more than eight are solid, with colors in order."""
+    if count > MAX_LEGEND_LINES:
+        return tuple((colour, "-") for colour in _viridis(count))
     return tuple(islice(zip(cycle(LINE_COLOURS), cycle(LINE_STYLES), strict=False), count))
 
 
@@ -81,6 +89,26 @@ def line_handles(styles: Sequence[tuple[str, Dashes]], labels: Sequence[str]) ->
 
     pairs = zip(styles, labels, strict=True)
     return [Line2D([], [], color=colour, linestyle=dashes, label=label) for (colour, dashes), label in pairs]
+
+
+def add_side_key(axes: "Axes", styles: Sequence[tuple[str, Dashes]], labels: Sequence[str], *, title: str) -> None:
+    """Add a legend of lines at the right of the axes, or for more than eight lines a color bar with their names.
+
+    The bar is part of the axes, not one of the axes of the figure. Of many names some are written, evenly spread.
+    """
+    if len(labels) <= MAX_LEGEND_LINES:
+        add_side_legend(axes, line_handles(styles, labels), title=title)
+        return
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    scale = ScalarMappable(Normalize(-0.5, len(labels) - 0.5), ListedColormap([colour for colour, _ in styles]))
+    bar = axes.inset_axes((1.03, 0.0, 0.03, 1.0))
+    axes.figure.colorbar(scale, cax=bar)
+    named = range(0, len(labels), -(-len(labels) // _MAX_NAMED_COLOURS))
+    bar.set_yticks(list(named), [labels[index] for index in named], fontsize="small")
+    bar.invert_yaxis()  # the first line on top, as in a legend
+    bar.set_title(title, fontsize="small", loc="left")
 
 
 def legend_title(noun: str, n_shown: int, n_all: int, *, separator: str = "\n") -> str:

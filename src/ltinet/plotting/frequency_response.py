@@ -6,6 +6,7 @@ circle, cut off where |H| is so large that the rest would not be visible. A phas
 larger than rounding; dead times are removed before unwrapping and added again, and their last turns are cut.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import NormalDist
@@ -42,14 +43,17 @@ def draw_bode(
     names: Sequence[str] | None = None,
     input_names: Sequence[str] | None = None,
     delays: ArrayLike | None = None,
+    error_bound: float | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
     """Draw |H| in decibels and the phase of H `(K, p, m)` over angular frequencies omega `(K,)`; return both Axes.
 
-    `pairs` chooses (output, input); without it all are drawn, or the ten with the largest gains. The
-    phase begins between −180° and 180° and is continuous from there; where H is not finite, at a pole, lines break.
+    `pairs` chooses (output, input); without it all are drawn, or the eight with the largest gains; more
+    than eight have a colour bar instead of a legend. The phase begins between −180° and 180° and is continuous from
+    there; where H is not finite, at a pole, lines break.
     `delays` `(p, m)` are dead times that H contains; phases are exact however far apart the frequencies are. The axis
-    ends 360° below the phase without them, and a text in the axes says so.
+    ends 360° below the phase without them, and a text in the axes says so. `error_bound` on |H| shades magnitudes below
+    it, of which nothing is proven.
 
     Raises:
         PlottingError: omega is not positive and ascending, or H has another shape.
@@ -59,6 +63,8 @@ def draw_bode(
     canvas = get_figure(figure, width=_SIZE[0], height=_SIZE[1] + selection.height_below(_SIZE[0]))
     above, below = canvas.subplots(2, 1, sharex=True, height_ratios=(1.25, 1.0))
     draw_magnitude(above, frequencies, values, selection)
+    if error_bound is not None:
+        _shade_errors(above, error_bound)
     if has_layout_engine(canvas) and selection.rows_below(canvas.bbox.width / canvas.figure.dpi):
         selection.add_key_below(canvas)
     else:
@@ -86,6 +92,17 @@ def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, selection: Pair
     if np.ptp(axes.get_ylim()) < 1.0:  # a constant gain: do not magnify rounding
         middle = float(np.mean(axes.get_ylim()))
         axes.set_ylim(middle - 10.0, middle + 10.0)
+
+
+def _shade_errors(axes: "Axes", error_bound: float) -> None:
+    """Shade magnitudes below the error bound without changing the limits of the axes."""
+    limits = axes.get_ylim()
+    level = 20.0 * math.log10(error_bound) if error_bound > 0.0 else -math.inf
+    if limits[0] < level < math.inf:
+        axes.axhspan(limits[0], min(level, limits[1]), color="0.88", linewidth=0.0, zorder=0)
+        axes.set_ylim(limits)
+    text = f"error ≤ {error_bound:.2g} is proven; shaded: magnitudes below it ({level:.0f} dB)".replace("-", "−")
+    axes.set_title(text, fontsize="small", color="0.25")
 
 
 def _decibels(H: Complex) -> Array:

@@ -42,6 +42,8 @@ class NetworkPlots(ResponsePlots):
         Names of outputs and inputs.
     error : ResponseError, optional
         Error of the frequency response, if the system is a reduced model that stands for a larger one.
+    error_bound : float, optional
+        Proven bound on the error of H(jω), below which Bode plots are shaded.
     """
 
     system: PlottableNetworkSystem
@@ -145,6 +147,8 @@ class SystemPlots(ResponsePlots):
         Names of outputs and inputs.
     error : ResponseError, optional
         Error of the frequency response, if the system is a reduced model that stands for a larger one.
+    error_bound : float, optional
+        Proven bound on the error of H(jω), below which Bode plots are shaded.
     """
 
     def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":

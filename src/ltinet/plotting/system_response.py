@@ -59,6 +59,8 @@ class ResponsePlots:
     input_names: OptionalNames = None
     error: ResponseError | None = None
     """Error of the frequency response, if the system is a reduced model that stands for a larger one."""
+    error_bound: float | None = None
+    """Proven bound on the error of H(jω), below which Bode plots are shaded."""
 
     def bode(
         self,
@@ -76,7 +78,7 @@ class ResponsePlots:
         omega : array_like, optional
             Angular frequencies; by default chosen from poles and zeros.
         pairs : sequence of tuple, optional
-            Pairs (output, input) by index, counted from 0, or by name; by default all of them.
+            Pairs (output, input) by index, counted from 0, or by name; by default the largest.
         figure : matplotlib.figure.Figure, optional
             Empty figure to draw on; by default a new one.
 
@@ -87,8 +89,9 @@ class ResponsePlots:
         """
         chosen, H = self._frequency_response(omega)
         panels = draw_bode(
-            chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays, figure=figure
-        )
+            chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays,
+            error_bound=self.error_bound, figure=figure,
+        )  # fmt: skip
         if self.error is not None:
             drawn = select_pairs(peak_gains(H), pairs, names=self.names, input_names=self.input_names).chosen
             draw_error_bands(panels, H, drawn, self.error)
@@ -109,7 +112,7 @@ class ResponsePlots:
         omega : array_like, optional
             Angular frequencies; by default chosen from poles and zeros, and refined.
         pairs : sequence of tuple, optional
-            Pairs (output, input) by index, counted from 0, or by name; by default all of them.
+            Pairs (output, input) by index, counted from 0, or by name; by default the largest.
         limit : float, optional
             Largest |H| that is drawn. By default curves of loops that run beyond 5, such as those of integrators, are cut
             at 3, so that the surroundings of −1 are seen; the title says so.
@@ -241,7 +244,7 @@ class ResponsePlots:
         if self.system.dt is not None:
             draw_as_samples(axes.lines)
         axes.set_title("step response", fontsize="medium")
-        axes.set_ylabel("output")
+        axes.set_ylabel(shown.outputs.together(sorted({output for output, _ in chosen})))
 
     def _draw_grid(
         self, respond: ResponseFunction, t: ArrayLike | None, input: ChannelChoice, output: ChannelChoice, *,
@@ -274,7 +277,7 @@ class ResponsePlots:
         return figure_of(panels)
 
     def __dir__(self) -> list[str]:
-        return dir_without(self, "system", "frequencies", "names", "input_names")
+        return dir_without(self, "system", "frequencies", "names", "input_names", "error_bound")
 
 
 def _simulate_inputs_separately(

@@ -17,15 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import PlottingError
-from ltinet.plotting.channels import ChannelLabels
-from ltinet.plotting.colours import (
-    LINE_STYLES,
-    Dashes,
-    add_side_legend,
-    legend_title,
-    line_handles,
-    line_styles,
-)
+from ltinet.plotting.channels import ChannelLabels, escape_label
+from ltinet.plotting.colours import LINE_STYLES, Dashes, add_side_key, legend_title, line_styles
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, get_figure
 
 if TYPE_CHECKING:
@@ -108,13 +101,14 @@ def draw_time_lines(
     add_grid(axes)
 
 
-def set_time_axis(axes: "Axes", times: Array, curves: Array) -> None:
+def set_time_axis(axes: "Axes", times: Array, curves: Array, unit: str | None = None) -> None:
     """Label the time axis; for times that grow geometrically it is logarithmic, and begins as `curves` `(…, T)` do."""
     logarithmic = needs_log_axis(times)
     if logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(left=first_visible_time(times, curves))
-    axes.set_xlabel("time (logarithmic)" if logarithmic else "time")
+    remarks = [*([] if unit is None else [escape_label(unit)]), *(["logarithmic"] if logarithmic else [])]
+    axes.set_xlabel(f"time ({', '.join(remarks)})" if remarks else "time")
 
 
 def first_visible_time(times: Array, values: Array) -> float:
@@ -184,20 +178,23 @@ def draw_outputs(
     outputs: Sequence[int | str] | None = None,
     names: Sequence[str] | None = None,
     bound: ArrayLike | None = None,
+    time_unit: str | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
     """Draw outputs y `(..., T, p)` over the times t `(T,)`.
 
-    `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all. `names` has one for
-    each of the p outputs. `bound` on the errors, of the shape of y or `(..., p)`, is a band around each line. Of a
-    batch of more than twelve each output is drawn as its median and the range of all.
+    `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all. More than eight
+    have a colour bar instead of a legend. `names` has one for each of the p outputs. `bound` on the errors, of the
+    shape of y or `(..., p)`, is a band around each line. Of a batch of more than twelve each output is drawn as its
+    median and the range of all. `time_unit` stands beside the time axis.
     """
     times, values = validate_outputs(t, y)
     channels = ChannelLabels(values.shape[-1], names, noun="output")
     chosen = select_outputs(channels, outputs)
     errors = validate_bound(bound, values)
     axes = get_axes(ax)
-    axes.set(xlabel="time", ylabel=channels.together(chosen))
+    axes.set(xlabel="time" if time_unit is None else f"time ({escape_label(time_unit)})")
+    axes.set_ylabel(channels.together(chosen))
     if 0 in values.shape or not chosen:
         draw_placeholder(axes, "nothing to draw: no times, no outputs or an empty batch")
         return axes
@@ -303,10 +300,10 @@ def add_output_key(axes: "Axes", chosen: Sequence[int], channels: ChannelLabels)
 def add_line_key(
     axes: "Axes", chosen: Sequence[int], *, styles: Sequence[Style], channels: ChannelLabels, left_out: bool = True
 ) -> None:
-    """Add a legend beside the axes, with the number of omitted channels if `left_out`."""
-    lines = line_handles(styles, [channels.short(index) for index in chosen])
+    """Add a key beside the axes, with the number of omitted channels if `left_out`."""
     n_all = channels.count if left_out else len(chosen)
-    add_side_legend(axes, lines, title=legend_title(channels.noun, len(chosen), n_all))
+    title = legend_title(channels.noun, len(chosen), n_all)
+    add_side_key(axes, styles, [channels.short(index) for index in chosen], title=title)
 
 
 # Simulations with their inputs.
@@ -317,7 +314,7 @@ _GREYS = ("0.2", "0.35", "0.5", "0.65")
 _MAX_INPUTS = len(_GREYS)  # in the lowest panel
 
 
-def draw_solution(
+def draw_solution(  # noqa: PLR0913 - one keyword for each option
     t: ArrayLike,
     y: ArrayLike,
     *,
@@ -326,6 +323,7 @@ def draw_solution(
     bound: ArrayLike | None = None,
     inputs: tuple[ArrayLike, ArrayLike] | None = None,
     input_names: Sequence[str] | None = None,
+    time_unit: str | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
     """Draw outputs y `(..., T, p)` over the times t, and `inputs`, (times, values `(..., T', m)`), below.
@@ -358,7 +356,7 @@ def draw_solution(
         set_run_title(rows[0], n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen, left_out=left_out)
     if drive is not None:
         _draw_inputs(rows[-1], *drive, names=input_names)
-    set_time_axis(rows[-1], times, np.moveaxis(values, -2, -1))
+    set_time_axis(rows[-1], times, np.moveaxis(values, -2, -1), time_unit)
     canvas.align_ylabels(rows)
     return np.asarray(rows)
 

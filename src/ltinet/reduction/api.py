@@ -6,7 +6,7 @@ estimate otherwise, and the pointwise bound |e(t)| ≤ ‖G − G_r‖_H2·‖u�
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
@@ -24,6 +24,7 @@ from ltinet.conversion import eliminate_algebraic, eliminate_zero_rows
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError, InvalidSystemError, SimulationError
 from ltinet.network.network import Network
+from ltinet.plotting.channels import Pair
 from ltinet.plotting.figures import figure_of
 from ltinet.plotting.reduction import draw_hankel_values, draw_reduction_error
 from ltinet.reduction.balanced_truncation import MEASURED_ROUNDING
@@ -38,7 +39,7 @@ from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 
 _MAX_FIELD_NUMBERS = 1 << 28  # 2 GiB
@@ -152,7 +153,7 @@ class ReductionResult:
 
     @property
     def plot(self) -> "ReductionPlots":
-        """Plots `result.plot.error(omega)` and `result.plot.hankel()`; they require matplotlib."""
+        """Plots `result.plot.bode()`, `result.plot.error(omega)` and `result.plot.hankel()`; they require matplotlib."""
         return ReductionPlots(self)
 
     def errors(self, omega: ArrayLike, *, progress: Progress = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -319,6 +320,32 @@ class ReductionPlots:
         errors, gains = result.errors(omega, progress=progress)
         axes = draw_reduction_error(omega, errors, gains, bound=result.error_bound, estimate=result.estimate, ax=ax)
         return figure_of(axes)
+
+    def bode(
+        self,
+        omega: ArrayLike | None = None,
+        *,
+        pairs: Sequence[Pair] | None = None,
+        figure: "Figure | SubFigure | None" = None,
+    ) -> "Figure":
+        """Draw magnitude and phase of the reduced system; magnitudes below the proven error bound are shaded.
+
+        Parameters
+        ----------
+        omega : array_like, optional
+            Angular frequencies; by default chosen from the poles and zeros of the reduced system.
+        pairs : sequence of tuple, optional
+            Pairs (output, input) by index, counted from 0, or by name; by default the eight with the largest gains.
+        figure : matplotlib.figure.Figure, optional
+            Empty figure to draw on; by default a new one.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Figure; its `axes` are those of magnitude and phase.
+        """
+        bound = self.result.error_bound if self.result.is_certified else None
+        return replace(self.result.system.plot, error_bound=bound).bode(omega, pairs=pairs, figure=figure)
 
     def hankel(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the Hankel singular values, up to the order and beyond.

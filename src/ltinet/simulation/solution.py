@@ -196,6 +196,7 @@ class Solution:
         names: Sequence[str] | None = None,
         input_names: Sequence[str] | None = None,
         bound: bool | None = None,
+        time_unit: str | None = None,
         ax: "Axes | None" = None,
     ) -> "Figure":
         """Draw the outputs over time, and the input below, on a new figure; needs matplotlib.
@@ -212,6 +213,9 @@ class Solution:
         bound : bool, optional
             Whether to draw a band of the width of `error_bound`, which costs more than the simulation; by default for
             up to 20,000 times. Most bands are thinner than the line.
+        time_unit : str, optional
+            Unit of the times, such as "s", beside the time axis. Times of tables with a unit or with dates are in
+            seconds.
         ax : Axes, optional
             Axes on which to draw all outputs, without the input.
 
@@ -227,12 +231,12 @@ class Solution:
         is_discrete = self.stats.get("grid") == "discrete"
         if ax is not None:
             n_before = len(ax.lines)
-            draw_outputs(self.t, self.y, outputs=outputs, names=names, bound=errors, ax=ax)
+            draw_outputs(self.t, self.y, outputs=outputs, names=names, bound=errors, time_unit=time_unit, ax=ax)
             draw_as_samples(ax.lines[n_before:] if is_discrete else ())
             return figure_of(ax)
         panels = draw_solution(
             self.t, self.y, outputs=outputs, names=names, bound=errors, inputs=self._drawn_input,
-            input_names=input_names,
+            input_names=input_names, time_unit=time_unit,
         )  # fmt: skip
         draw_as_samples(line for panel in panels for line in panel.lines if is_discrete)
         return figure_of(panels)

@@ -57,12 +57,7 @@ def test_of_very_many_inputs_some_are_run():
     system = ltinet.StateSpace(-np.diag(rng.uniform(1.0, 2.0, 3)), rng.random((3, 40)), rng.random((30, 3)))
     panels = np.reshape(system.plot.step().axes, (4, 4))
     assert "4 of 40 inputs, evenly spread over all" in panels[0, 0].figure.get_suptitle()
-    assert [axes.get_title() for axes in panels[0]] == [
-        "from input 0",
-        "from input 13",
-        "from input 26",
-        "from input 39",
-    ]
+    assert [axes.get_title() for axes in panels[0]] == ["from u1", "from u14", "from u27", "from u40"]
     assert isinstance(system.plot(), Figure)
 
 

@@ -35,10 +35,10 @@ def test_many_layers_grow_lighter_one_by_one(n_layers):
     assert values[-1] < 90.0, "the last layer must not vanish on white paper"
 
 
-def test_ten_lines_are_told_apart_by_anybody_by_colour_or_by_dashes():
+def test_eight_lines_are_told_apart_by_anybody_by_colour_or_by_dashes():
     """Lines of the same dashes differ in colour for every kind of vision; neighbours differ in dashes."""
-    styles = line_styles(10)
-    assert len(set(styles)) == 10
+    styles = line_styles(8)
+    assert len(set(styles)) == 8
     assert all(a[1] != b[1] for a, b in pairwise(styles))
     for a, b in combinations(styles, 2):
         if a[0] != b[0]:

@@ -76,11 +76,11 @@ def test_pairs_have_lines_and_names():
     check_texts(above.figure)
 
 
-def test_of_many_pairs_the_ten_largest_are_drawn_and_the_key_says_so():
+def test_of_many_pairs_the_eight_largest_are_drawn_and_the_key_says_so():
     above = draw_bode(OMEGA, grid(4, 5))[0]
     np.testing.assert_allclose([line.get_ydata()[0] for line in above.lines],
-                               20.0 * np.log10(np.arange(11, 21) * abs(LAG[0])))  # fmt: skip
-    assert above.get_legend().get_title().get_text() == "output ← input\n(10 of 20)"
+                               20.0 * np.log10(np.arange(13, 21) * abs(LAG[0])))  # fmt: skip
+    assert above.get_legend().get_title().get_text() == "output ← input\n(8 of 20)"
     assert len(draw_bode(OMEGA, grid(4, 5), pairs=[(3, 4), (0, 0)])[0].lines) == 2
 
 

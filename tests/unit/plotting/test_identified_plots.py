@@ -125,6 +125,16 @@ def axes_values(axes) -> np.ndarray:
     return np.asarray(axes.get_lines()[0].get_ydata())
 
 
+def test_bode_ends_at_the_nyquist_frequency_of_the_record() -> None:
+    dt, u = 0.3, np.random.default_rng(3).standard_normal((300, 1))
+    y = ltinet.construct(RIG).simulate(u, dt * np.arange(300), hold="zero").y
+    found = ltinet.identify(u, y, dt=dt, order=3, delay=0)
+    for plot in (found.plot, found.system.plot, found.net.plot):
+        assert plot.bode().axes[0].get_lines()[0].get_xdata()[-1] == pytest.approx(np.pi / dt)
+    unsampled = ltinet.StateSpace(found.system.A, found.system.B, found.system.C)
+    assert unsampled.plot_frequencies()[-1] > 2.0 * np.pi / dt
+
+
 def test_poles_without_a_covariance_are_drawn_and_said_to_be_so() -> None:
     axes = plotting.draw_uncertain_poles([-1.0 + 2.0j, -1.0 - 2.0j], [])
     assert axes.get_title() == "the uncertainty is unknown"

@@ -50,3 +50,18 @@ def test_outputs_of_a_solution_by_name(system):
         sol.plot(outputs=["v"])
     unnamed = StateSpace(-np.eye(2), np.eye(2), np.eye(2)).step_response(input=0)
     assert_same(unnamed.plot(outputs=["y2"]), unnamed.plot(outputs=[1]))
+
+
+def test_channels_without_names_are_called_as_in_tables():
+    unnamed = StateSpace(-np.eye(2), np.eye(2), np.eye(2))
+    legend = unnamed.plot.bode().axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["y1 ← u1", "y1 ← u2", "y2 ← u1", "y2 ← u2"]
+    panels = unnamed.plot.step().axes
+    assert [axes.get_title() for axes in panels[:2]] == ["from u1", "from u2"]
+    assert [axes.get_ylabel() for axes in panels[::2]] == ["y1", "y2"]
+    sol = unnamed.simulate(np.ones((5, 2)), np.arange(5.0))
+    for axes, letter in zip(sol.plot().axes, "yu", strict=True):
+        assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"{letter}1", f"{letter}2"]
+    single = StateSpace([[-1.0]], [[1.0]], [[1.0]]).plot
+    assert single.step().axes[0].get_ylabel() == "y1"
+    assert "y1" in [axes.get_ylabel() for axes in single().axes]

@@ -20,7 +20,7 @@ def test_outputs_of_other_scales_have_axes_of_their_own():
     panels = draw_solution(T, y)
     assert [len(axes.lines) for axes in panels] == [2, 3]
     np.testing.assert_array_equal(lines(panels[1])[0], np.column_stack([T, y[:, 1]]))
-    assert [text.get_text() for text in panels[1].get_legend().get_texts()] == ["1", "3", "4"]
+    assert [text.get_text() for text in panels[1].get_legend().get_texts()] == ["y2", "y4", "y5"]
     check_texts(panels[0].figure)
 
 
@@ -55,7 +55,7 @@ def test_a_held_input_is_drawn_as_steps(engine, start):
     corners = [(0, 1), (1, 1), (1, 3), (2, 3), (2, 2)]
     seen = {(round(float(x - start), 9), float(y)) for x, y in lines(below)[0]}
     assert seen == set(corners)
-    assert below.get_ylabel() == "input 0"
+    assert below.get_ylabel() == "u1"
 
 
 def test_a_jump_stands_upright_between_its_two_values():

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 import ltinet
 from drawing_checks import axes_of_size, check_texts, example, shown_texts
-from ltinet.plotting import draw_outputs
+from ltinet.plotting import draw_outputs, draw_solution
 
 T = np.linspace(0.0, 2.0, 21)
 
@@ -28,7 +29,7 @@ def test_outputs_are_chosen_by_index():
     y = np.arange(3.0) + T[:, None]
     axes = draw_outputs(T, y, outputs=[2, 0], ax=axes_of_size())
     assert [line.get_ydata()[0] for line in axes.lines] == [2.0, 0.0]
-    assert {"2", "0", "output\n(2 of 3)"} <= set(texts(axes))
+    assert {"y3", "y1", "output\n(2 of 3)"} <= set(texts(axes))
 
 
 def test_of_many_outputs_ten_are_drawn_and_the_key_says_so():
@@ -38,10 +39,26 @@ def test_of_many_outputs_ten_are_drawn_and_the_key_says_so():
     check_texts(axes.figure)
 
 
+def test_more_than_eight_outputs_have_a_colour_bar_instead_of_a_legend():
+    y = np.arange(40.0) + T[:, None]
+    axes = draw_outputs(T, y, outputs=range(40), ax=axes_of_size())
+    assert axes.get_legend() is None
+    assert axes.figure.axes == [axes]  # the bar belongs to the axes
+    colours = [line.get_color() for line in axes.lines]
+    assert len(set(colours)) == 40
+    (bar,) = axes.child_axes
+    assert [label.get_text() for label in bar.get_yticklabels()] == [f"y{number}" for number in range(1, 41, 4)]
+    mappable = next(image for image in bar.collections if image.get_array() is not None)
+    drawn = [to_hex(mappable.to_rgba(number)) for number in range(40)]
+    assert drawn == colours
+    check_texts(axes.figure)
+    assert draw_outputs(T, y[:, :8], ax=axes_of_size()).get_legend() is not None
+
+
 def test_a_single_output_needs_no_legend():
     axes = draw_outputs(T, T**2, ax=axes_of_size())
     assert axes.get_legend() is None
-    assert axes.get_ylabel() == "output 0"
+    assert axes.get_ylabel() == "y1"
 
 
 def test_a_small_batch_is_drawn_line_by_line_and_a_large_one_as_its_range():
@@ -88,6 +105,16 @@ def test_names_and_units_reach_labels_and_legend():
     assert draw_outputs(T, T, names=["Force (N)"], ax=axes_of_size()).get_ylabel() == "Force (N)"
     with pytest.raises(ltinet.PlottingError, match="one for each of 2 outputs"):
         draw_outputs(T, np.zeros((21, 2)), names=["a"], ax=axes_of_size())
+
+
+def test_the_time_axis_has_its_unit_where_it_is_known():
+    sol = example(4).simulate(np.sin(np.outer(T, np.arange(1, 11))), T)
+    assert sol.plot(time_unit="s").axes[-1].get_xlabel() == "time (s)"
+    assert sol.plot(time_unit="min", ax=axes_of_size()).axes[0].get_xlabel() == "time (min)"
+    assert sol.plot().axes[-1].get_xlabel() == "time"
+    times = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 200)])
+    panels = draw_solution(times, np.exp(-times), time_unit="s")
+    assert panels[-1].get_xlabel() == "time (s, logarithmic)"
 
 
 def test_a_long_name_keeps_its_unit():

@@ -190,6 +190,13 @@ def test_pictures() -> None:
     found = ltinet.reduce(ltinet.named_system("heat_rod", n_states=30), order=4)
     axes = found.plot.error(np.geomspace(0.01, 100.0, 20)).axes[0]
     assert len(axes.lines) == 3
+    shaded, _ = found.plot.bode(np.geomspace(0.01, 100.0, 50)).axes
+    (patch,) = shaded.patches
+    low, high = shaded.get_ylim()
+    assert patch.get_extents().transformed(shaded.transData.inverted()).y0 == pytest.approx(low)
+    level = 20.0 * np.log10(found.error_bound)
+    assert low < level < high
+    assert patch.get_extents().transformed(shaded.transData.inverted()).y1 == pytest.approx(level)
     assert found.plot.hankel().axes[0].get_yscale() == "log"
 
 
