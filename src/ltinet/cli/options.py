@@ -36,7 +36,12 @@ def parse_names(text: str | None) -> list[str] | None:
     """Split names at commas; a name that contains a comma stands in quotation marks, as in CSV."""
     if text is None:
         return None
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    try:
+        return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:
+        raise typer.BadParameter(
+            f"{sanitize(repr(text))} is not a list of names; give them in one line, separated by commas"
+        ) from None
 
 
 def option(metavar: str | None, text: str, *flags: str, default: bool | str = False) -> Any:
