@@ -86,7 +86,7 @@ def build_module(description: Any, tensors: ArrayMapping, *, prefix: str = "") -
     if kind == "stack":
         parts = enumerate(facts["parts"])
         built = [build_module(part, tensors, prefix=f"{prefix}parts.{number}.") for number, part in parts]
-        return Stack(*built, residual=facts.get("residual", False))
+        return Stack(*built, residual=facts.get("residual") is True)
     if kind in ("feedback", "triangular"):
         network = build_module(facts["network"], tensors, prefix=f"{prefix}network.")
         map = build_module(facts["map"], tensors, prefix=f"{prefix}map.")
