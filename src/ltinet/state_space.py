@@ -46,7 +46,7 @@ from ltinet.signals.sampled import Hold
 from ltinet.simulation.api import create_stepper, simulate_system
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.options import validate_positive
-from ltinet.simulation.solution import Solution, with_notes
+from ltinet.simulation.solution import Solution, of_reduced_model
 from ltinet.simulation.stepper import Stepper
 from ltinet.systems.dof_selection import ChannelsLike, count_rows, edge_matrix, split_dofs
 from ltinet.systems.matrices import Matrix, MatrixLike
@@ -413,7 +413,7 @@ class StateSpace(SystemOperators, LoopMethods):
         if tolerance is None and t is not None and (x0 is None or not np.any(x0)):
             reduced = self._reduce_for_responses(progress)
             if reduced is not None and reduced.error.is_proven:
-                return with_notes(self._small(reduced).simulate(u, t, hold=hold), (reduced.note,))
+                return of_reduced_model(self._small(reduced).simulate(u, t, hold=hold), reduced.note)
         return simulate_system(
             self.matrices,
             lambda: self._context,
@@ -533,7 +533,7 @@ class StateSpace(SystemOperators, LoopMethods):
             return self._discrete_response(t, kind="step", input=input, output=output)
         reduced = self._reduce_for_responses(progress)
         if reduced is not None:
-            return with_notes(self._small(reduced).step_response(t, input=input, output=output), (reduced.note,))
+            return of_reduced_model(self._small(reduced).step_response(t, input=input, output=output), reduced.note)
         system = self._context, self.matrices
         run = partial(step_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="step")
@@ -561,7 +561,7 @@ class StateSpace(SystemOperators, LoopMethods):
             return self._discrete_response(t, kind="impulse", input=input, output=output)
         reduced = self._reduce_for_responses(None)
         if reduced is not None:
-            return with_notes(self._small(reduced).impulse_response(t, input=input, output=output), (reduced.note,))
+            return of_reduced_model(self._small(reduced).impulse_response(t, input=input, output=output), reduced.note)
         system = self._context, self.matrices
         run = partial(impulse_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="impulse")

@@ -18,7 +18,7 @@ from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_first_names, sanitize
 from ltinet.error_bounds.output_bounds import ReductionError
-from ltinet.errors import InvalidSignalError
+from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.plotting.figures import figure_of
 from ltinet.plotting.time_response import draw_as_samples, draw_outputs, draw_solution
 from ltinet.signals.arrays import all_finite
@@ -132,6 +132,11 @@ class Solution:
     @cached_property
     def states(self) -> Array:
         """States x at the times t, `(..., T, n)`, in the user's own coordinates."""
+        if self.stats.get("is_reduced"):
+            raise SimulationError(
+                "the outputs were computed by a reduced model, whose states are not those of the system. Integrate all states "
+                "with system.simulate(u, t, tolerance=1e-6), or reconstruct them with lift of the result of ltinet.reduce."
+            )
         return self.trajectory.user_states(self.t)
 
     @cached_property
@@ -315,6 +320,11 @@ def _format_outputs(names: Sequence[str], values: Array) -> str:
     ]
     more = [f"… ({len(names)} in all)"] if len(names) > _MAX_LISTED_OUTPUTS else []
     return ", ".join([*first, *more])
+
+
+def of_reduced_model(solution: Solution, note: str) -> Solution:
+    """Return the solution of a reduced model as that of its system: it has no states of the system."""
+    return with_notes(replace(solution, stats={**solution.stats, "is_reduced": True}), (note,))
 
 
 def with_notes(solution: Solution, notes: tuple[str, ...]) -> Solution:
