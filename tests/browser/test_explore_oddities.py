@@ -98,11 +98,13 @@ def test_rapid_changes_back_forward_and_reload_end_where_the_address_says(page: 
     for name in ("masses", "rod", "transport", "triangular", "masses"):
         page.part("system").select_option(f"example:{name}")
         page.tab.wait_for_url(f"**{name}*")
-    page.tab.evaluate("() => { history.back(); history.back(); history.forward(); }")
+    # A timer starts the navigation, since evaluate fails if the page is replaced before it returns.
+    page.tab.evaluate("() => { setTimeout(() => { history.back(); history.back(); history.forward(); }); }")
     page.tab.wait_for_url("**triangular*")
     page.tab.reload()
     page.wait_shown()
-    page.tab.evaluate("() => { history.back(); location.reload(); }")
+    with page.tab.expect_event("load"):
+        page.tab.evaluate("() => { setTimeout(() => { history.back(); location.reload(); }); }")
     page.tab.wait_for_function("() => document.getElementById('explorer')?.dataset.shown === location.search.slice(1)")
     assert page.part("error").is_hidden()
 
