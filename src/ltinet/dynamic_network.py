@@ -17,8 +17,7 @@ from ltinet._util.display import dir_without
 from ltinet._util.other_names import missing_attribute
 from ltinet.analysis.characteristics import StepInfo
 from ltinet.analysis.frequency_response import apply_delays
-from ltinet.analysis.loop_methods import LoopMethods
-from ltinet.analysis.poles import Damping, damping_table
+from ltinet.analysis.linear_model import LinearModel
 from ltinet.analysis.responses import Channel, Times
 from ltinet.analysis.stability import Sensitivities
 from ltinet.blockdiag.form import BlockDiagonalForm
@@ -65,7 +64,7 @@ def register_explorer(explore: Callable[..., Any]) -> None:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DynamicNetwork(SystemOperators, LoopMethods):
+class DynamicNetwork(SystemOperators, LinearModel):
     """Sparse neural network in continuous or discrete time: layers of neurons and a linear output layer.
 
     Networks are created by `construct`, `load`, `reduce(…).net` or `from_parameters`. Two networks are equal if
@@ -188,36 +187,6 @@ class DynamicNetwork(SystemOperators, LoopMethods):
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs; y1, y2, … by default."""
         return names_or_defaults(self._names.outputs, "outputs", self.n_outputs)
-
-    @property
-    def input_delay(self) -> NDArray[np.float64]:
-        """Delay of each input in units of time, `(m,)`."""
-        return self.signal_settings.array("input_delay", self.n_inputs)
-
-    @property
-    def output_delay(self) -> NDArray[np.float64]:
-        """Delay of each output in units of time, `(p,)`."""
-        return self.signal_settings.array("output_delay", self.n_outputs)
-
-    @property
-    def u0(self) -> NDArray[np.float64]:
-        """Operating point of the inputs, `(m,)`: y − y0 responds to u − u0."""
-        return self.signal_settings.array("u0", self.n_inputs)
-
-    @property
-    def y0(self) -> NDArray[np.float64]:
-        """Operating point of the outputs, `(p,)`."""
-        return self.signal_settings.array("y0", self.n_outputs)
-
-    @property
-    def hold(self) -> Hold | None:
-        """Interpolation of inputs between samples, "linear" or "zero"; None if the model does not specify it."""
-        return self.signal_settings.hold
-
-    @property
-    def sample_time(self) -> float | None:
-        """Time between samples of the data that the model was identified from; None if there is no such data."""
-        return self.signal_settings.sample_time
 
     def with_signal_settings(self, **changes: Any) -> "DynamicNetwork":
         """Return the same network with other delays, operating point, hold or sample time.
@@ -478,51 +447,6 @@ class DynamicNetwork(SystemOperators, LoopMethods):
             Characteristics of every output for every input; prints as a table.
         """
         return self._response_system.step_info(input=input, output=output, settling=settling, rise=rise)
-
-    def zeros(self) -> NDArray[np.complex128]:
-        """Compute the finite invariant zeros of the system.
-
-        Returns
-        -------
-        ndarray of complex
-            Zeros by falling real part.
-        """
-        return self._response_system.zeros()
-
-    def damping(self) -> Damping:
-        """Compute natural frequency, damping ratio and time constant of the poles of all neurons.
-
-        Returns
-        -------
-        Damping
-            Values for each pole; prints as a table.
-        """
-        return damping_table(self.poles(), self.dt)
-
-    def dcgain(self) -> NDArray[np.float64]:
-        """Compute the gain at zero frequency; see `StateSpace.dcgain`.
-
-        Returns
-        -------
-        ndarray, shape (p, m)
-            DC gains.
-        """
-        return self._response_system.dcgain()
-
-    def bandwidth(self, *, drop: float = 3.0) -> NDArray[np.float64]:
-        """Compute the first frequency at which each gain falls below the DC gain; see `StateSpace.bandwidth`.
-
-        Parameters
-        ----------
-        drop : float, optional
-            Decrease of the gain in decibels.
-
-        Returns
-        -------
-        ndarray, shape (p, m)
-            Angular frequencies.
-        """
-        return self._response_system.bandwidth(drop=drop)
 
     def sensitivity(self, controller: StateSpace | None = None) -> Sensitivities[StateSpace]:
         """Compute the four closed-loop functions of the network as a plant; see `StateSpace.sensitivity`.

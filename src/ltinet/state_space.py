@@ -20,12 +20,11 @@ from ltinet._util.floating_point import Complex
 from ltinet._util.other_names import missing_attribute, suggest_keywords
 from ltinet._util.progress import Progress
 from ltinet._util.text import format_rows
-from ltinet.analysis.characteristics import StepInfo, compute_bandwidth, step_info
-from ltinet.analysis.dc_gain import dc_gain
+from ltinet.analysis.characteristics import StepInfo, step_info
 from ltinet.analysis.discrete_responses import discrete_response, discrete_step_info
 from ltinet.analysis.frequency_response import apply_delays, evaluation_points, frequencies_for, transfer_evaluator
-from ltinet.analysis.loop_methods import LoopMethods
-from ltinet.analysis.poles import Damping, compute_poles, damping_table, system_summary_rows
+from ltinet.analysis.linear_model import LinearModel
+from ltinet.analysis.poles import compute_poles, system_summary_rows
 from ltinet.analysis.responses import (
     Channel,
     Times,
@@ -36,7 +35,6 @@ from ltinet.analysis.responses import (
 )
 from ltinet.analysis.sampling import to_continuous, to_discrete, validate_method
 from ltinet.analysis.stability import Sensitivities, sensitivity_matrices, validate_loop
-from ltinet.analysis.zeros import invariant_zeros
 from ltinet.errors import InvalidSystemError
 from ltinet.export.api import replace_delays, to_control, to_scipy
 from ltinet.interconnection.operators import SystemOperators
@@ -45,7 +43,6 @@ from ltinet.plotting.plots import SystemPlots
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.api import create_stepper, simulate_system
 from ltinet.simulation.context import SimulationContext
-from ltinet.simulation.options import validate_positive
 from ltinet.simulation.solution import Solution, of_reduced_model
 from ltinet.simulation.stepper import Stepper
 from ltinet.systems.dof_selection import ChannelsLike, count_rows, edge_matrix, split_dofs
@@ -64,7 +61,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, init=False, repr=False)
-class StateSpace(SystemOperators, LoopMethods):
+class StateSpace(SystemOperators, LinearModel):
     """Real linear time-invariant system x' = A x + B u (or x[k+1] = A x[k] + B u[k]), y = C x + D u.
 
     A is n×n, B n×m, C p×n and D p×m; each of n, m and p may be 0, and n = 0 is a static gain. The matrices are stored
@@ -307,36 +304,6 @@ class StateSpace(SystemOperators, LoopMethods):
         """
         names = SignalNames.of(inputs, outputs, states).with_defaults(self.matrices.names)
         return StateSpace.of(self.matrices.with_names(names), settings=self.signal_settings)
-
-    @property
-    def input_delay(self) -> NDArray[np.float64]:
-        """Delay of each input in units of time, `(m,)`."""
-        return self.signal_settings.array("input_delay", self.n_inputs)
-
-    @property
-    def output_delay(self) -> NDArray[np.float64]:
-        """Delay of each output in units of time, `(p,)`."""
-        return self.signal_settings.array("output_delay", self.n_outputs)
-
-    @property
-    def u0(self) -> NDArray[np.float64]:
-        """Operating point of the inputs, `(m,)`: y − y0 responds to u − u0."""
-        return self.signal_settings.array("u0", self.n_inputs)
-
-    @property
-    def y0(self) -> NDArray[np.float64]:
-        """Operating point of the outputs, `(p,)`."""
-        return self.signal_settings.array("y0", self.n_outputs)
-
-    @property
-    def hold(self) -> Hold | None:
-        """Interpolation of inputs between samples, "linear" or "zero"; None if the model does not specify it."""
-        return self.signal_settings.hold
-
-    @property
-    def sample_time(self) -> float | None:
-        """Time between samples of the data that the model was identified from; None if there is no such data."""
-        return self.signal_settings.sample_time
 
     def with_signal_settings(self, **changes: Any) -> "StateSpace":
         """Return the same system with other delays, operating point, hold or sample time.
@@ -633,55 +600,6 @@ class StateSpace(SystemOperators, LoopMethods):
             Poles by falling real part; the pole with positive imaginary part of each pair comes first.
         """
         return compute_poles(self.matrices)
-
-    def zeros(self) -> NDArray[np.complex128]:
-        """Compute the finite invariant zeros; the system may have several inputs and outputs.
-
-        Returns
-        -------
-        ndarray of complex
-            Zeros by falling real part.
-        """
-        return invariant_zeros(self.matrices)
-
-    def damping(self) -> Damping:
-        """Compute natural frequency, damping ratio and time constant of every pole.
-
-        Returns
-        -------
-        Damping
-            Values for each pole; prints as a table.
-        """
-        return damping_table(self.poles(), self.dt)
-
-    def dcgain(self) -> NDArray[np.float64]:
-        """Compute the gain at zero frequency.
-
-        Returns
-        -------
-        ndarray, shape (p, m)
-            DC gains; ±inf for integrators, unless they are unobservable or uncontrollable.
-        """
-        return dc_gain(self.matrices)
-
-    def bandwidth(self, *, drop: float = 3.0) -> NDArray[np.float64]:
-        """Compute the first frequency at which each gain falls below the DC gain by a given number of decibels.
-
-        Parameters
-        ----------
-        drop : float, optional
-            Decrease of the gain in decibels.
-
-        Returns
-        -------
-        ndarray, shape (p, m)
-            Angular frequencies; inf if the gain never falls so far, NaN if the DC gain is zero, or infinite, with a
-            UserWarning.
-        """
-        frequencies = frequencies_for(self.poles(), self.zeros(), dt=self.dt)
-        return compute_bandwidth(
-            self.frequency_response, self.dcgain(), frequencies, drop=validate_positive(drop, "drop")
-        )
 
     def frequency_response(self, omega: ArrayLike, *, progress: Progress = None) -> NDArray[np.complex128]:
         """Compute the frequency response H(jω), or H(e^{jω dt}) in discrete time.

@@ -1,12 +1,22 @@
-"""Methods of systems and networks that judge stability and feedback loops: the base class `LoopMethods`."""
+"""Base class of systems and networks: their signal settings, poles, zeros, gains, stability and feedback loops."""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ltinet.analysis.characteristics import compute_bandwidth
+from ltinet.analysis.dc_gain import dc_gain
+from ltinet.analysis.frequency_response import frequencies_for
 from ltinet.analysis.margins import DiskMargin, Margins, disk_margin, loop_margins
 from ltinet.analysis.norms import SystemNorm, system_norm
+from ltinet.analysis.poles import Damping, damping_table
 from ltinet.analysis.stability import NyquistResult, is_stable, nyquist
+from ltinet.analysis.zeros import invariant_zeros
 from ltinet.plotting.system_response import ResponsePlots
+from ltinet.signals.sampled import Hold
+from ltinet.simulation.options import validate_positive
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
@@ -15,8 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class LoopMethods:
-    """Stability, margins and norms of a model with validated matrices and signal settings."""
+class LinearModel:
+    """Signal settings and analysis of a model with validated matrices."""
+
+    signal_settings: SignalSettings
 
     @property
     @abstractmethod
@@ -27,6 +39,108 @@ class LoopMethods:
     @abstractmethod
     def plot(self) -> ResponsePlots:
         """Plots of the model."""
+
+    @property
+    @abstractmethod
+    def dt(self) -> float | None:
+        """Time step of a model in discrete time; None in continuous time."""
+
+    @property
+    @abstractmethod
+    def n_inputs(self) -> int:
+        """Number of inputs m."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number of outputs p."""
+
+    @abstractmethod
+    def poles(self) -> NDArray[np.complex128]:
+        """Compute the poles."""
+
+    @abstractmethod
+    def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """Compute the frequency response."""
+
+    @property
+    def input_delay(self) -> NDArray[np.float64]:
+        """Delay of each input in units of time, `(m,)`."""
+        return self.signal_settings.array("input_delay", self.n_inputs)
+
+    @property
+    def output_delay(self) -> NDArray[np.float64]:
+        """Delay of each output in units of time, `(p,)`."""
+        return self.signal_settings.array("output_delay", self.n_outputs)
+
+    @property
+    def u0(self) -> NDArray[np.float64]:
+        """Operating point of the inputs, `(m,)`: y − y0 responds to u − u0."""
+        return self.signal_settings.array("u0", self.n_inputs)
+
+    @property
+    def y0(self) -> NDArray[np.float64]:
+        """Operating point of the outputs, `(p,)`."""
+        return self.signal_settings.array("y0", self.n_outputs)
+
+    @property
+    def hold(self) -> Hold | None:
+        """Interpolation of inputs between samples, "linear" or "zero"; None if the model does not specify it."""
+        return self.signal_settings.hold
+
+    @property
+    def sample_time(self) -> float | None:
+        """Time between samples of the data that the model was identified from; None if there is no such data."""
+        return self.signal_settings.sample_time
+
+    def zeros(self) -> NDArray[np.complex128]:
+        """Compute the finite invariant zeros; the system may have several inputs and outputs.
+
+        Returns
+        -------
+        ndarray of complex
+            Zeros by falling real part.
+        """
+        return invariant_zeros(self._analyzed[0])
+
+    def damping(self) -> Damping:
+        """Compute natural frequency, damping ratio and time constant of every pole.
+
+        Returns
+        -------
+        Damping
+            Values for each pole; prints as a table.
+        """
+        return damping_table(self.poles(), self.dt)
+
+    def dcgain(self) -> NDArray[np.float64]:
+        """Compute the gain at zero frequency.
+
+        Returns
+        -------
+        ndarray, shape (p, m)
+            DC gains; ±inf for integrators, unless they are unobservable or uncontrollable.
+        """
+        return dc_gain(self._analyzed[0])
+
+    def bandwidth(self, *, drop: float = 3.0) -> NDArray[np.float64]:
+        """Compute the first frequency at which each gain falls below the DC gain by a given number of decibels.
+
+        Parameters
+        ----------
+        drop : float, optional
+            Decrease of the gain in decibels.
+
+        Returns
+        -------
+        ndarray, shape (p, m)
+            Angular frequencies; inf if the gain never falls so far, NaN if the DC gain is zero, or infinite, with a
+            UserWarning.
+        """
+        frequencies = frequencies_for(self.poles(), self.zeros(), dt=self.dt)
+        return compute_bandwidth(
+            self.frequency_response, self.dcgain(), frequencies, drop=validate_positive(drop, "drop")
+        )
 
     def isstable(self) -> bool:
         """Return True if all poles are inside the stability region: left half plane, in discrete time unit circle.
