@@ -25,7 +25,8 @@ def explore(
     """Open a page with a slider for the condition-number limit.
 
     MODEL is a system (.mat, .npz, a folder of Matrix Market files, example:NAME), a network (.safetensors), or a table
-    (.csv), of which the page identifies a system; an example by default. The page is served to this machine only; stop it with Ctrl-C.
+    (.csv), of which the page identifies a system; an example by default. The page is served to this machine only; stop
+    it with Ctrl-C.
     """
     if output is not None:
         check_target(output, {"the model": model or ""}, is_text=True)
