@@ -7,6 +7,7 @@ that both give the same array, bit by bit, or the same error.
 
 import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -69,11 +70,11 @@ def parse_rows(block: TextBlock, form: TableFormat, gaps: Gaps) -> ParsedRows:
 def _parse_fast(block: TextBlock, form: TableFormat) -> ParsedRows | None:
     """Parse the rows of a block by pyarrow or NumPy; return None if it must be read row by row."""
     columns, dialect = form.columns, form.dialect
-    stamps = columns.time if columns.is_stamped else None
-    text = _plain_text(block.content, dialect, b"" if stamps is None else _STAMPS)
+    stamps = columns.times if columns.is_stamped else ()
+    text = _plain_text(block.content, dialect, _STAMPS if stamps else b"")
     if text is None:
         return None
-    table = _parse_by_arrow(text, dialect, form.n_columns) if stamps is None else None
+    table = None if stamps else _parse_by_arrow(text, dialect, form.n_columns)
     times: Array | list[str] = []
     if table is None:
         parsed = _parse_by_numpy(text, dialect, form.n_columns, stamps)
@@ -85,7 +86,7 @@ def _parse_fast(block: TextBlock, form: TableFormat) -> ParsedRows | None:
             return None
     if not np.isfinite(table).all() or len(table) != count_lines(block.content):  # blank lines shift line numbers
         return None
-    if columns.time is not None and stamps is None:
+    if columns.time is not None and not stamps:
         times = np.ascontiguousarray(table[:, columns.time])
     first, last = (columns.values[0], columns.values[-1]) if columns.values else (0, -1)
     in_order = columns.values == tuple(range(first, last + 1))
@@ -94,20 +95,22 @@ def _parse_fast(block: TextBlock, form: TableFormat) -> ParsedRows | None:
 
 
 def _parse_by_numpy(
-    text: bytes, dialect: Dialect, n_columns: int, stamps: int | None
+    text: bytes, dialect: Dialect, n_columns: int, stamps: Sequence[int]
 ) -> tuple[list[str], Array] | None:
-    """Return the column of stamps as text, if there is one, and a table `(rows, n_columns)` with zeros in its place."""
-    if stamps is not None and dialect.delimiter == " ":  # a blank may stand between date and time
+    """Return the columns of stamps as text in one, and a table `(rows, n_columns)` with zeros in their places."""
+    if stamps and dialect.delimiter == " ":  # a blank may stand between date and time
         return None
-    kinds = [(str(k), f"U{_LONGEST_STAMP}" if k == stamps else "f8") for k in range(n_columns)]
+    kinds = [(str(k), f"U{_LONGEST_STAMP}" if k in stamps else "f8") for k in range(n_columns)]
     delimiter = None if dialect.delimiter == " " else dialect.delimiter
     try:
         rows = np.loadtxt(text.decode("ascii").split("\n"), dtype=kinds, delimiter=delimiter, comments=None, ndmin=1)
     except ValueError:
         return None
-    table = np.column_stack([np.zeros(len(rows)) if k == stamps else rows[str(k)] for k in range(n_columns)])
-    cells = [] if stamps is None else [stamp.strip() for stamp in rows[str(stamps)].tolist()]
-    return None if any(len(cell) >= _LONGEST_STAMP - 1 for cell in cells) else (cells, table)
+    table = np.column_stack([np.zeros(len(rows)) if k in stamps else rows[str(k)] for k in range(n_columns)])
+    parts = [[cell.strip() for cell in rows[str(k)].tolist()] for k in stamps]
+    if not all(0 < len(cell) < _LONGEST_STAMP - 1 for part in parts for cell in part):
+        return None
+    return [" ".join(cells) for cells in zip(*parts, strict=True)], table
 
 
 @cache
@@ -207,13 +210,15 @@ def _parse_row(line: str, form: TableFormat, gaps: Gaps, place: str) -> tuple[fl
     time: float | str = 0.0
     if columns.time is not None:
         where = f"{place}, column {quote_cell(columns.names[columns.time])}"
-        time = _parse_time(cells[columns.time], form, where)
+        time = _parse_time([cells[k] for k in columns.times], form, where)
     return time, [_parse_value(cells[k], form.dialect, gaps, place, columns.names[k]) for k in columns.values]
 
 
-def _parse_time(cell: str, form: TableFormat, where: str) -> float | str:
-    if is_gap(cell):
-        raise FileFormatError(f"{where}: {_describe_gap(cell)}; every row needs its time: fill it or remove the line")
+def _parse_time(parts: Sequence[str], form: TableFormat, where: str) -> float | str:
+    """Return a number, or a stamp of which date and time of day may be in two cells."""
+    for part in filter(is_gap, parts):
+        raise FileFormatError(f"{where}: {_describe_gap(part)}; every row needs its time: fill it or remove the line")
+    cell = " ".join(parts)
     if not form.columns.is_stamped:
         return _parse_number(cell, form.dialect, where)
     if not is_timestamp(cell):
