@@ -138,7 +138,7 @@ def test_a_date_and_a_time_of_day_in_two_columns_are_one_time(
         (";08:01:00;1", r"line 3, column 'Date': the cell is empty; every row needs its time"),
         ("2026-03-04;25:00:00;1", r"line 3: there is no time '2026-03-04 25:00:00'"),
         ("2026-03-04;08:00 oclock;1", r"line 3, column 'Date': '2026-03-04 08:00 oclock' is not a time"),
-        ("04.03.26;08:01:00;1", r"line 3: '04.03.26 08:01:00' is not a time"),
+        ("04.03.26;08:01:00;1", r"line 3, column 'Date': '04.03.26 08:01:00' is not a time"),
     ],
 )
 def test_faults_of_two_columns_of_times_are_named(second: str, message: str) -> None:
