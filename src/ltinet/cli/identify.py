@@ -84,7 +84,7 @@ def identify(  # noqa: PLR0913
 
     DATA is a CSV file, as spreadsheets and loggers write them, or several, one for each experiment. The unit of a
     column may be left out, as in --inputs valve for "valve (%)". Uneven times need --resample. Prints the result; with -o
-    its network is written.
+    its network is written, and `ltinet compare NET OTHER` prints its fit to another table.
     """
     from ltinet.identification.api import identify as identify_system  # imported here to keep other commands fast
 
