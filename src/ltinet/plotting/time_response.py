@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _MAX_ROWS, _MAX_COLUMNS = 4, 4  # readable on one page
 _SCALE_RATIO = 30.0  # peaks that differ by more have separate scales
 _MOVED_SHARE = 1e-3  # of the peak of a response: change from which on a logarithmic axis shows it
+_MAX_TURNS = 100  # of a line in a panel of 250 pixels, with five pixels for each period
+_SHOWN_TURNS = 50  # of a line that has more
+_VISIBLE_SWING = 0.02  # of the range of a line: five pixels
 _UNEVEN_RATIO = 30.0  # longest over median time step from which on the time axis is logarithmic
 
 
@@ -119,6 +122,18 @@ def first_visible_time(times: Array, values: Array) -> float:
     return max(float(times[max(first, 1)]) / 3.0, float(times[1]))
 
 
+def resolved_end(times: Array, curves: Array) -> float | None:
+    """Return the time up to which curves `(…, T)` that oscillate too often to be resolved are drawn; None without any."""
+    ends = []
+    for curve in curves.reshape(-1, len(times)):
+        extremes = np.flatnonzero(np.diff(np.sign(np.diff(curve)))) + 1
+        swings = np.abs(np.diff(curve[extremes]))
+        turns = extremes[1:][swings > _VISIBLE_SWING * np.ptp(curve)]
+        if len(turns) > _MAX_TURNS:
+            ends.append(float(times[turns[_SHOWN_TURNS]]))
+    return float(f"{min(ends):.3g}") if ends else None
+
+
 def needs_log_axis(times: Array) -> bool:
     """Return whether times begin at zero and grow geometrically, as for systems with fast and slow poles."""
     steps = np.diff(times)
@@ -145,9 +160,14 @@ def _share_scale(row: NDArray[Any], peaks: Array) -> None:
 def add_notes(canvas: "Figure | SubFigure", sentences: Sequence[str]) -> None:
     """Write notes above all panels."""
     if sentences:
-        width = int(13.0 * canvas.bbox.width / canvas.figure.dpi)  # letters that fit side by side
-        text = "\n".join(line for sentence in sentences for line in wrap(sentence, width))
-        canvas.suptitle(text, fontsize="small", color="0.25")
+        canvas.suptitle(_wrapped(canvas, sentences), fontsize="small", color="0.25")
+
+
+def _wrapped(place: "Axes | Figure | SubFigure", sentences: Sequence[str]) -> str:
+    """Return sentences in lines of small letters that fit into a figure or axes."""
+    figure: Any = place.figure
+    width = int(13.0 * place.bbox.width / figure.dpi)  # letters that fit side by side
+    return "\n".join(line for sentence in sentences for line in wrap(sentence, max(width, 20)))
 
 
 def _validate_responses(t: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
@@ -178,6 +198,7 @@ def draw_outputs(
     outputs: Sequence[int | str] | None = None,
     names: Sequence[str] | None = None,
     bound: ArrayLike | None = None,
+    notes: Sequence[str] = (),
     time_unit: str | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
@@ -186,7 +207,7 @@ def draw_outputs(
     `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all. More than eight
     have a colour bar instead of a legend. `names` has one for each of the p outputs. `bound` on the errors, of the
     shape of y or `(..., p)`, is a band around each line. Of a batch of more than twelve each output is drawn as its
-    median and the range of all. `time_unit` stands beside the time axis.
+    median and the range of all. `notes` stand in the title, `time_unit` beside the time axis.
     """
     times, values = validate_outputs(t, y)
     channels = ChannelLabels(values.shape[-1], names, noun="output")
@@ -199,7 +220,7 @@ def draw_outputs(
         draw_placeholder(axes, "nothing to draw: no times, no outputs or an empty batch")
         return axes
     draw_lines(axes, times, values, chosen=chosen, styles=line_styles(len(chosen)), bound=errors)
-    set_run_title(axes, n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen)
+    set_run_title(axes, n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen, notes=notes)
     add_output_key(axes, chosen, channels)
     return axes
 
@@ -240,16 +261,24 @@ def _draw_bands(axes: "Axes", times: Array, members: Array, bands: Array, *, col
 
 
 def set_run_title(
-    axes: "Axes", *, n_members: int, bound: Array | None, chosen: Sequence[int], left_out: str | None = None
+    axes: "Axes",
+    *,
+    n_members: int,
+    bound: Array | None,
+    chosen: Sequence[int],
+    left_out: str | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
-    """Write the number of simulations and the error bound, which is rarely visible, into the title."""
+    """Write notes, the number of simulations and the error bound, which is rarely visible, into the title."""
     parts = [] if left_out is None else [left_out]
     parts += [f"median and range of {n_members} simulations"] if n_members > _MAX_BATCH_LINES else []
     if bound is not None:
         largest = float(np.max(bound[..., list(chosen)]))
-        parts.append(f"errors below {largest:.2g}" if math.isfinite(largest) else "no bound on the errors is known")
-    if parts:
-        axes.set_title(", ".join(parts), fontsize="medium" if bound is None else "small", color="0.25")
+        known = f"simulation errors below {largest:.2g}"
+        parts.append(known if math.isfinite(largest) else "no bound on the errors is known")
+    if parts or notes:
+        size = "medium" if bound is None and not notes else "small"
+        axes.set_title(_wrapped(axes, [*notes, ", ".join(parts)]), fontsize=size, color="0.25")
 
 
 def validate_outputs(t: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
@@ -323,6 +352,7 @@ def draw_solution(  # noqa: PLR0913 - one keyword for each option
     bound: ArrayLike | None = None,
     inputs: tuple[ArrayLike, ArrayLike] | None = None,
     input_names: Sequence[str] | None = None,
+    notes: Sequence[str] = (),
     time_unit: str | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
@@ -353,7 +383,8 @@ def draw_solution(  # noqa: PLR0913 - one keyword for each option
     if values.size:
         is_complete = len(chosen) == channels.count or len(panels) == 1  # or the legend has the count
         left_out = None if is_complete else f"{len(chosen)} of {channels.count} outputs"
-        set_run_title(rows[0], n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen, left_out=left_out)
+        n_members = math.prod(values.shape[:-2])
+        set_run_title(rows[0], n_members=n_members, bound=errors, chosen=chosen, left_out=left_out, notes=notes)
     if drive is not None:
         _draw_inputs(rows[-1], *drive, names=input_names)
     set_time_axis(rows[-1], times, np.moveaxis(values, -2, -1), time_unit)

@@ -236,12 +236,14 @@ class Solution:
         is_discrete = self.stats.get("grid") == "discrete"
         if ax is not None:
             n_before = len(ax.lines)
-            draw_outputs(self.t, self.y, outputs=outputs, names=names, bound=errors, time_unit=time_unit, ax=ax)
+            draw_outputs(
+                self.t, self.y, outputs=outputs, names=names, bound=errors, notes=self.notes, time_unit=time_unit, ax=ax
+            )
             draw_as_samples(ax.lines[n_before:] if is_discrete else ())
             return figure_of(ax)
         panels = draw_solution(
             self.t, self.y, outputs=outputs, names=names, bound=errors, inputs=self._drawn_input,
-            input_names=input_names, time_unit=time_unit,
+            input_names=input_names, notes=self.notes, time_unit=time_unit,
         )  # fmt: skip
         draw_as_samples(line for panel in panels for line in panel.lines if is_discrete)
         return figure_of(panels)
