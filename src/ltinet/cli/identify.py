@@ -1,6 +1,7 @@
 """Command `ltinet identify`: a model identified from a table of measurements, written as a network file or a report."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -181,7 +182,7 @@ def _delays(text: str) -> int | list[int] | Literal["auto"]:
 
 
 def _select_columns(table: Table, columns: slice) -> Table:
-    return Table(table.t, table.values[:, columns], table.names[columns], table.start, ())
+    return replace(table, values=table.values[:, columns], names=table.names[columns], notes=())
 
 
 def _typed_option_names(text: str) -> str:

@@ -278,8 +278,7 @@ def simulate(  # noqa: PLR0913
                 # Unnamed inputs get the names of the table's columns.
                 table_names = source.names if isinstance(source, TableReader) else None
                 inputs = table_names if _input_names(model) is None else model.input_names
-                is_in_seconds = time_unit is not None or getattr(source, "start", None) is not None
-                unit = "s" if is_in_seconds else None
+                unit = source.time_unit if isinstance(source, TableReader) else None
                 names = model.output_names
                 io.write_picture(picture, lambda: solution.plot(names=names, input_names=inputs, time_unit=unit))
             n_samples = len(solution.t) if target is None else _write(target, kind, solution, model.output_names)

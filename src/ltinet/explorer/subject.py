@@ -122,7 +122,7 @@ def identify_table(
 def _named_columns(table: Table, numbers: Sequence[int]) -> Table:
     """Return columns by their numbers from 1, with their names."""
     values = table_columns(table, numbers)
-    return Table(table.t, values, tuple(table.names[number - 1] for number in numbers), table.start, ())
+    return replace(table, values=values, names=tuple(table.names[number - 1] for number in numbers), notes=())
 
 
 def table_columns(table: Table, numbers: Sequence[int]) -> Array:

@@ -110,8 +110,13 @@ def set_time_axis(axes: "Axes", times: Array, curves: Array, unit: str | None = 
     if logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(left=first_visible_time(times, curves))
-    remarks = [*([] if unit is None else [escape_label(unit)]), *(["logarithmic"] if logarithmic else [])]
-    axes.set_xlabel(f"time ({', '.join(remarks)})" if remarks else "time")
+    axes.set_xlabel(time_label(unit, *(["logarithmic"] if logarithmic else [])))
+
+
+def time_label(unit: str | None, *remarks: str) -> str:
+    """Return the label of a time axis with the unit of the times and remarks."""
+    parts = [*([] if unit is None else [escape_label(unit)]), *remarks]
+    return f"time ({', '.join(parts)})" if parts else "time"
 
 
 def first_visible_time(times: Array, values: Array) -> float:
@@ -214,7 +219,7 @@ def draw_outputs(
     chosen = select_outputs(channels, outputs)
     errors = validate_bound(bound, values)
     axes = get_axes(ax)
-    axes.set(xlabel="time" if time_unit is None else f"time ({escape_label(time_unit)})")
+    axes.set(xlabel=time_label(time_unit))
     axes.set_ylabel(channels.together(chosen))
     if 0 in values.shape or not chosen:
         draw_placeholder(axes, "nothing to draw: no times, no outputs or an empty batch")
