@@ -83,9 +83,9 @@ class ChannelLabels:
         """Return the label in a legend: the name on one line, shortened if it is long."""
         return escape_label(self._names[index])
 
-    def full(self, index: int) -> str:
-        """Return the label of an axis: the name, on two lines if it is long."""
-        return "\n".join(wrap(escape_label(self._names[index], longest=2 * _MAX_LETTERS), _MAX_LETTERS)[:2])
+    def full(self, index: int, letters: int = _MAX_LETTERS) -> str:
+        """Return the label of an axis with room for so many letters: the name, on two lines if it is long."""
+        return "\n".join(wrap(escape_label(self._names[index], longest=2 * letters), letters)[:2])
 
     def unit(self, index: int) -> str | None:
         """Return the unit at the end of the name, as in "Force (N)" or "speed [m/s]"."""

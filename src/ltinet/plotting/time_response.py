@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Grids of responses.
 
 _MAX_ROWS, _MAX_COLUMNS = 4, 4  # readable on one page
+_ROW_LETTERS = 18  # of a label beside one of several rows, which is 1.5 inches high
 _SCALE_RATIO = 30.0  # peaks that differ by more have separate scales
 _MOVED_SHARE = 1e-3  # of the peak of a response: change from which on a logarithmic axis shows it
 _MAX_TURNS = 100  # of a line in a panel of 250 pixels, with five pixels for each period
@@ -70,7 +71,7 @@ def draw_responses(
         for axes, column in zip(row, columns, strict=True):
             draw_time_lines(axes, times, [values[column, :, output]], line_styles(1), [goals[output, column]])
         _share_scale(row, peaks[output, list(columns)])
-        row[0].set_ylabel(outputs.full(output))
+        row[0].set_ylabel(outputs.full(output) if len(rows) == 1 else outputs.full(output, _ROW_LETTERS))
     for axes, column in zip(panels[0], columns, strict=True):
         if n_inputs > 1 or input_names is not None:
             axes.set_title(f"from {inputs.full(column)}", fontsize="medium")
