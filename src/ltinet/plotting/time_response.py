@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import PlottingError
-from ltinet.plotting.channels import ChannelLabels, escape_label
+from ltinet.plotting.channels import MAX_LETTERS, ChannelLabels, escape_label
 from ltinet.plotting.colours import LINE_STYLES, Dashes, add_side_key, legend_title, line_styles
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, get_figure
 
@@ -345,6 +345,7 @@ def add_line_key(
 
 Panel = tuple[int, ...]
 _MAX_PANELS = 4  # on one page
+_PANEL_LETTERS = 15  # of a label beside a panel of 1.2 inches
 _GREYS = ("0.2", "0.35", "0.5", "0.65")
 _MAX_INPUTS = len(_GREYS)  # in the lowest panel
 
@@ -385,7 +386,9 @@ def draw_solution(  # noqa: PLR0913 - one keyword for each option
             continue
         own: list[Style] = [styles[index] for index in panel] if len(panel) > 1 else [(styles[panel[0]][0], "-")]
         draw_lines(axes, times, values, chosen=panel, styles=own, bound=errors)
-        _label_panel(axes, panel, channels, own, left_out=len(panels) == 1)
+        is_single = len(panels) == 1
+        letters = MAX_LETTERS if is_single else _PANEL_LETTERS
+        _label_panel(axes, panel, channels, own, letters=letters, left_out=is_single)
     if values.size:
         is_complete = len(chosen) == channels.count or len(panels) == 1  # or the legend has the count
         left_out = None if is_complete else f"{len(chosen)} of {channels.count} outputs"
@@ -417,9 +420,9 @@ def group_outputs(sizes: Array, chosen: Sequence[int], channels: ChannelLabels) 
 
 
 def _label_panel(
-    axes: "Axes", panel: Panel, channels: ChannelLabels, styles: Sequence[Style], *, left_out: bool = True
+    axes: "Axes", panel: Panel, channels: ChannelLabels, styles: Sequence[Style], *, letters: int, left_out: bool = True
 ) -> None:
-    axes.set_ylabel(channels.together(panel))
+    axes.set_ylabel(channels.together(panel, letters))
     if len(panel) > 1:
         add_line_key(axes, panel, styles=styles, channels=channels, left_out=left_out)
 
@@ -433,4 +436,4 @@ def _draw_inputs(axes: "Axes", times: Array, values: Array, *, names: Sequence[s
     chosen = tuple(range(min(channels.count, _MAX_INPUTS)))
     styles: list[Style] = list(zip(_GREYS, LINE_STYLES, strict=True))[: len(chosen)]
     draw_lines(axes, times, values, chosen=chosen, styles=styles, bound=None)
-    _label_panel(axes, chosen, channels, styles)
+    _label_panel(axes, chosen, channels, styles, letters=_PANEL_LETTERS)

@@ -99,3 +99,15 @@ def test_approximated_delays_are_in_the_title():
     title = loop.simulate(np.ones(61), np.linspace(0.0, 60.0, 61)).plot().axes[0].get_title()
     assert "Padé approximants of order 4" in " ".join(title.split())
     assert "simulation errors below" in title
+
+
+def test_long_names_fit_beside_their_panels():
+    names = [
+        "Temperature of the wall (°C)",
+        "Displacement of the tip (mm)",
+        "Pressure in the chamber (Pa)",
+        "Flow (l/s)",
+    ]
+    panels = draw_solution(T, np.stack([T, T, T, T], axis=1), names=names, inputs=(T, T), input_names=["Opening (%)"])
+    check_texts(panels[0].figure)
+    assert [axes.get_ylabel().replace("\n", " ") for axes in panels] == [*names, "Opening (%)"]
