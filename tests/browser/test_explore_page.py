@@ -120,7 +120,7 @@ def test_a_table_is_identified_from_the_page(page: Explored, tmp_path: Path) -> 
     page.part("columns").wait_for(state="visible")
     page.tab.get_by_role("button", name="Identify a system").click()
     page.tab.wait_for_function(
-        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 states')"
+        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 state,')"
     )
     page.wait_shown()
     pole = float(page.table("poles")[0][0])
@@ -145,10 +145,11 @@ def test_a_page_that_starts_with_a_table_identifies_its_system(
             page.tab.get_by_label("Dates").select_option(day_first)
             page.tab.get_by_role("button", name="Read again").click()
         page.tab.wait_for_function(
-            "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 states')"
+            "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 state,')"
         )
         assert page.part("input").locator("option").all_inner_texts() == ["valve (%)"]
         assert page.part("output").locator("option").all_inner_texts() == ["level (m)"]
+        assert re.search(r"\b1 layer\b.*\b1 neuron\b", page.part("facts").inner_text(), re.DOTALL)
         # The form stays, so that the guess can be corrected.
         assert page.part("columns-title").inner_text() == "rig.csv: 400 rows"
         assert page.tab.get_by_role("button", name="Identify a system").is_visible()
@@ -236,7 +237,7 @@ def test_a_table_that_cannot_be_read_is_read_again_with_options_of_the_page(page
     assert page.part("columns-list").locator("select").last.input_value() == "drive"
     page.tab.get_by_role("button", name="Identify a system").click()
     page.tab.wait_for_function(
-        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 states')"
+        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 state,')"
     )
     assert page.part("input").locator("option").all_inner_texts() == ["b"]
     assert page.part("output").locator("option").all_inner_texts() == ["a"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import Array
-from ltinet._util.text import suggest_names
+from ltinet._util.text import format_count, suggest_names
 from ltinet.analysis.responses import suggest_end_time
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError, InvalidSystemError
@@ -115,7 +115,7 @@ def identify_table(
     except InvalidSignalError as error:
         raise InvalidSignalError(page_messages(str(error))) from None
     fits = ", ".join(f"{fit:.1f} %" for fit in result.fits)
-    facts = {"identified": f"{result.order} states, fit {fits}"}
+    facts = {"identified": f"{format_count(result.order, 'state')}, fit {fits}"}
     return Subject(title, *_check_system(result.system), notes=table.notes, facts=facts)
 
 

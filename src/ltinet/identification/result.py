@@ -517,6 +517,8 @@ class IdentificationPlots:
             omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
             pairs=pairs, names=system.output_names, input_names=system.input_names, figure=figure,
         )  # fmt: skip
+        if self.result.time_unit is not None:
+            panels[-1].set_xlabel(f"frequency (rad/{self.result.time_unit})")
         return figure_of(panels)
 
     def __dir__(self) -> list[str]:

@@ -42,6 +42,9 @@ def test_the_time_axis_of_an_identified_model_has_the_unit_of_the_table(header: 
     found = ltinet.identify(u, y, t=u.t, order=2)
     (axes,) = found.plot.compare().axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == (label, "temperature (°C)")
+    assert found.plot.bode().axes[-1].get_xlabel() == (
+        "frequency (rad/time)" if label == "time" else "frequency (rad/s)"
+    )
     assert ltinet.identify([u, u], [y, y], t=[u.t, u.t], order=2).plot.compare().axes[-1].get_xlabel() == label
     assert ltinet.identify(u, y, dt=0.1, order=2).plot.compare().axes[-1].get_xlabel() == "time"
 
