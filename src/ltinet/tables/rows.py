@@ -95,7 +95,7 @@ def _parse_fast(block: TextBlock, form: TableFormat) -> ParsedRows | None:
 
 
 def _select_cells(content: bytes, form: TableFormat, kept: Sequence[int]) -> bytes | None:
-    """Return the rows with these columns only, None where cells cannot be told by the delimiter alone."""
+    """Return the rows with these columns only, None where the delimiter alone does not separate cells."""
     if len(kept) == form.n_columns:
         return content
     delimiter = form.dialect.delimiter.encode()
