@@ -224,7 +224,7 @@ def simulate(  # noqa: PLR0913
     encoding: tables.Encoding = "utf-8",
     day_first: tables.DayFirst = None,
 ) -> None:
-    """Simulate a system or a network: outputs at the times of a table of inputs.
+    """Simulate a system or network for a table of inputs.
 
     MODEL is a system (.mat, .npz, a folder of Matrix Market files, example:NAME), or a network (.safetensors).
 
