@@ -37,7 +37,7 @@ from ltinet.simulation.api import create_stepper, resolve_hold, simulate
 from ltinet.simulation.context import NetworkParts, SimulationContext
 from ltinet.simulation.coordinate_selection import CoordinateChoice
 from ltinet.simulation.exact_error_bound import network_certificate
-from ltinet.simulation.solution import Solution
+from ltinet.simulation.solution import Solution, with_time_unit
 from ltinet.simulation.stepper import Stepper
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import Matrix
@@ -556,10 +556,11 @@ class DynamicNetwork(SystemOperators, LinearModel):
             "input_tolerance": input_tolerance, "method": method, "rtol": rtol, "atol": atol,
             "coordinates": coordinates, "first_step": first_step, "max_step": max_step, "across_knots": across_knots,
         }  # fmt: skip
-        return simulate(
+        solution = simulate(
             self._context, u, t=t, x0=x0, hold=hold, engine=engine, n_jobs=n_jobs, options=options,
             settings=self.signal_settings,
         )  # fmt: skip
+        return with_time_unit(solution, u, t)
 
     def fit(
         self,

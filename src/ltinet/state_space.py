@@ -43,7 +43,7 @@ from ltinet.plotting.plots import SystemPlots
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.api import create_stepper, simulate_system
 from ltinet.simulation.context import SimulationContext
-from ltinet.simulation.solution import Solution, of_reduced_model
+from ltinet.simulation.solution import Solution, of_reduced_model, with_time_unit
 from ltinet.simulation.stepper import Stepper
 from ltinet.systems.dof_selection import ChannelsLike, count_rows, edge_matrix, split_dofs
 from ltinet.systems.matrices import Matrix, MatrixLike
@@ -380,8 +380,9 @@ class StateSpace(SystemOperators, LinearModel):
         if tolerance is None and t is not None and (x0 is None or not np.any(x0)):
             reduced = self._reduce_for_responses(progress)
             if reduced is not None and reduced.error.is_proven:
-                return of_reduced_model(self._small(reduced).simulate(u, t, hold=hold), reduced.note)
-        return simulate_system(
+                solution = of_reduced_model(self._small(reduced).simulate(u, t, hold=hold), reduced.note)
+                return with_time_unit(solution, u, t)
+        solution = simulate_system(
             self.matrices,
             lambda: self._context,
             u,
@@ -392,6 +393,7 @@ class StateSpace(SystemOperators, LinearModel):
             settings=self.signal_settings,
             progress=progress,
         )
+        return with_time_unit(solution, u, t)
 
     def stepper(self, dt: float | None = None, *, hold: Hold | None = None, x0: ArrayLike | None = None) -> Stepper:
         """Create a streaming simulation: `y_k = stepper.step(u_k)` returns the output at the time of u_k.

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,6 +15,8 @@ from benchmarks.support.shown_numbers import Expected, read_shown
 import ltinet
 from browser_page import Explored
 from explored_page import ServedPage
+from ltinet.explorer.files import table_upload
+from ltinet.explorer.server import running_server
 from ltinet.explorer.state import ViewState
 from ltinet.explorer.subject import EXAMPLES
 
@@ -117,11 +120,42 @@ def test_a_table_is_identified_from_the_page(page: Explored, tmp_path: Path) -> 
     page.part("columns").wait_for(state="visible")
     page.tab.get_by_role("button", name="Identify a system").click()
     page.tab.wait_for_function(
-        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 states')"
+        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 state,')"
     )
     page.wait_shown()
     pole = float(page.table("poles")[0][0])
     assert pole == pytest.approx(-1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("day_first", [None, "day first"])
+def test_a_page_that_starts_with_a_table_identifies_its_system(
+    browser: Any, tmp_path: Path, day_first: str | None
+) -> None:
+    u = np.random.default_rng(3).choice([-1.0, 1.0], 400)
+    y = ltinet.construct(([[-1.0]], [[1.0]], [[2.0]])).simulate(u, 1.0 * np.arange(400), hold="zero").y[:, 0]
+    date = "2026-03-01" if day_first is None else "01.03.2026"  # which may have the month first
+    rows = (f"{date} 08:{k // 60:02d}:{k % 60:02d};{u[k]:.0f};{y[k]:.9f}" for k in range(400))
+    (tmp_path / "rig.csv").write_text("\n".join(["Zeit;valve (%);level (m)", *rows, ""]))
+    with running_server(table_upload(tmp_path / "rig.csv")) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        page = Explored(browser, server.address)
+        if day_first is not None:
+            assert "Dates: day first" in page.error()
+            page.tab.get_by_label("Dates").select_option(day_first)
+            page.tab.get_by_role("button", name="Read again").click()
+        page.tab.wait_for_function(
+            "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 state,')"
+        )
+        assert page.part("input").locator("option").all_inner_texts() == ["valve (%)"]
+        assert page.part("output").locator("option").all_inner_texts() == ["level (m)"]
+        assert re.search(r"\b1 layer\b.*\b1 neuron\b", page.part("facts").inner_text(), re.DOTALL)
+        # The form stays, so that the guess can be corrected.
+        assert page.part("columns-title").inner_text() == "rig.csv: 400 rows"
+        assert page.tab.get_by_role("button", name="Identify a system").is_visible()
+        page.close()
+        server.shutdown()
+        thread.join()
 
 
 def test_errors_are_sentences_and_the_page_goes_on(page: Explored) -> None:
@@ -203,7 +237,7 @@ def test_a_table_that_cannot_be_read_is_read_again_with_options_of_the_page(page
     assert page.part("columns-list").locator("select").last.input_value() == "drive"
     page.tab.get_by_role("button", name="Identify a system").click()
     page.tab.wait_for_function(
-        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 states')"
+        "() => document.querySelector('[data-fact=details]')?.textContent.includes('identified: 1 state,')"
     )
     assert page.part("input").locator("option").all_inner_texts() == ["b"]
     assert page.part("output").locator("option").all_inner_texts() == ["a"]

@@ -77,8 +77,8 @@ CASES = {
     "text on standard input": Case("construct - -o new.safetensors", "standard input is of an unknown", {}, b"hello"),
     # networks
     "no such network": Case("simulate nowhere.safetensors -i u.csv", "there is no file nowhere.safetensors"),
-    "system as network": Case("simulate system.npz -i u.csv", "ltinet construct system.npz -o system.safetensors"),
-    "folder as network": Case("simulate . -i u.csv", "is not a network"),
+    "system as network": Case("plot system.npz -o p.png", "ltinet construct system.npz -o system.safetensors"),
+    "folder as network": Case("plot . -o p.png", "is not a network"),
     "another safetensors file": Case(
         "info x.safetensors", "not an ltinet network", {"x.safetensors": save_tensors({"a": EYE})}
     ),

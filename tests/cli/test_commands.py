@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from processes import INPUTS, PIPE_SIZE, TIMES, Run, csv_text, installed_program, launch, run_in_process
+from scipy import sparse
 from scipy.io import loadmat, savemat
 
 import ltinet
@@ -100,6 +101,32 @@ def test_simulate_gives_the_numbers_of_the_library(
     run = request.getfixturevalue(way)
     expected = csv_text(TIMES, net.simulate(INPUTS, TIMES, hold=hold).y, "y")
     assert run("simulate", "net.safetensors", "--input", "u.csv", "--hold", hold) == (0, expected.encode(), b"")
+
+
+def test_simulate_takes_files_of_systems(run_here: Run, system: ltinet.StateSpace, folder: Path) -> None:
+    moved = ltinet.StateSpace(system.A, system.B, system.C, system.D, input_delay=0.3, u0=[1.0, -1.0], hold="zero")
+    ltinet.save_system(moved, folder / "moved.npz")
+    ltinet.save_system(system, folder / "market")
+    for name, model in (("system.npz", system), ("moved.npz", moved), ("market", system)):
+        expected = csv_text(TIMES, model.simulate(INPUTS, TIMES).y, "y")
+        assert run_here("simulate", name, "-i", "u.csv") == (0, expected.encode(), b"")
+    discrete = system.to_discrete(0.05, "tustin")
+    ltinet.save_system(discrete, folder / "discrete.npz")
+    t = 0.05 * np.arange(40)
+    (folder / "even.csv").write_text(csv_text(t, INPUTS[np.arange(40) % len(INPUTS)]))
+    expected = csv_text(t, discrete.simulate(INPUTS[np.arange(40) % len(INPUTS)], t).y, "y")
+    assert run_here("simulate", "discrete.npz", "-i", "even.csv").out == expected.encode()
+    # A sparse system is not decomposed but integrated.
+    n = 200
+    rod = sparse.diags_array([np.ones(n - 1), np.full(n, -2.0), np.ones(n - 1)], offsets=[-1, 0, 1])
+    plate = ltinet.StateSpace(rod.tocsr(), np.ones((n, 2)), np.ones((1, n)))
+    ltinet.save_system(plate, folder / "plate.mat")
+    plate = ltinet.load_system(folder / "plate.mat")
+    expected = csv_text(TIMES, plate.simulate(INPUTS, TIMES).y, "y")
+    assert run_here("simulate", "plate.mat", "-i", "u.csv").out == expected.encode()
+    code, out, err = run_here("simulate", "system.npz", "-i", "u.csv", "--engine", "per_neuron")
+    assert (code, out) == (2, b"")
+    assert "the engine per_neuron needs a network; write one with ltinet construct" in err.decode()
 
 
 def test_simulate_with_solvers_and_an_initial_state(run_here: Run, folder: Path) -> None:

@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -60,13 +61,14 @@ def talk(writing: IO[bytes], reading: IO[bytes], pieces: Pieces) -> tuple[list[b
         return answers, reading.read()
 
 
-def converse_here(folder: Path, pieces: Pieces, *options: str) -> Conversation:
+def converse_here(folder: Path, pieces: Pieces, *options: str, model: str = "net.safetensors") -> Conversation:
     """Talk to the program in this process, from another thread."""
     (source, writing), (reading, target) = pipe(), pipe()
     with ThreadPoolExecutor(1) as other:
         answered = other.submit(talk, writing, reading, pieces)
         with source, target:
-            code, _, err = run_in_process(*COMMAND, *options, cwd=folder, stdin=source, stdout=target)
+            command = ("simulate", model, "-i", "-")
+            code, _, err = run_in_process(*command, *options, cwd=folder, stdin=source, stdout=target)
         answers, rest = answered.result()
     return Conversation(answers, Result(code, rest, err))
 
@@ -84,6 +86,7 @@ def converse(folder: Path, pieces: Pieces, *options: str) -> Conversation:
     ("kind", "hold", "talk_to"),
     [
         ("even", "linear", converse),
+        *((kind, "linear", partial(converse_here, model="system.npz")) for kind in ("even", "uneven")),
         *((kind, hold, converse_here) for kind in KINDS for hold in ("linear", "zero")),
     ],
 )

@@ -26,7 +26,7 @@ def test_a_german_spreadsheet(run_here: Run, folder: Path, net: ltinet.DynamicNe
         assert run_here(*command, "--columns", columns).out.decode() == expected
     code, out, err = run_here(*command)
     assert (code, out) == (2, b"")
-    assert b"u.csv has 3 input columns besides the time, but the network has 2 inputs" in err
+    assert b"u.csv has 3 input columns besides the time, but the model has 2 inputs" in err
     assert b"--columns" in err
 
 

@@ -178,7 +178,10 @@ def test_several_files_are_several_experiments(run_here: Run, folder: Path) -> N
     assert "rig2.csv" in err.decode()
 
 
-def test_a_table_is_not_a_model_to_explore(run_here: Run) -> None:
-    code, out, err = run_here("explore", "u.csv", "--no-browser")
+def test_tables_that_cannot_be_explored_are_named(run_here: Run) -> None:
+    code, out, err = run_here("explore", "missing.csv", "--no-browser")
     assert (code, out) == (2, b"")
-    assert "u.csv is a table; start `ltinet explore` and drop it on the page" in err.decode()
+    assert "missing.csv cannot be read" in err.decode()
+    code, out, err = run_here("explore", "u.csv", "-o", "page.html")
+    assert (code, out) == (2, b"")
+    assert "u.csv is a table, and a standalone page needs a model" in err.decode()

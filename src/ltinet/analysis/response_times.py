@@ -63,15 +63,16 @@ def response_modes(
     sizes = np.concatenate(
         [np.hypot(pairs[..., 0], pairs[..., 1]), np.abs(starts[:, 2 * n_pairs : n_pairs + n_scalars])], 1
     )
+    are_known = C.size * len(sizes) <= _MAX_AMPLITUDES
     products = np.ones((len(rates), 1, 1))
-    if C.size * len(sizes) <= _MAX_AMPLITUDES:
+    if are_known:
         products = np.asarray(np.abs(C).T[:, :, None] * sizes.T[:, None, :])
     all_rates, amplitudes = [rates], [products]
     offset = n_pairs + n_scalars
     for block in system.blocks:
         values = np.linalg.eigvals(block.F).astype(np.complex128)
         norms = np.linalg.norm(starts[:, offset : offset + len(block.F)], axis=1)
-        size = np.outer(np.linalg.norm(block.C[outputs], axis=1), norms)
+        size = np.outer(np.linalg.norm(block.C[outputs], axis=1), norms) if are_known else np.ones((1, 1))
         all_rates.append(values)
         amplitudes.append(np.broadcast_to(size, (len(values), *size.shape)))
         offset += len(block.F)

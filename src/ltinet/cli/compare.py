@@ -94,7 +94,7 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     if picture != io.STANDARD_STREAM:
         io.write_stdout("\n".join([f"fit to {io.display_name(data)} ({settings})", *rows]) + "\n")
     if picture is not None:
-        _draw(picture, comparison, model.output_names)
+        _draw(picture, comparison, model.output_names, table.time_unit)
         if picture != io.STANDARD_STREAM:
             io.print_note(f"picture written to {picture}")
 
@@ -124,10 +124,13 @@ def _table(
     return read_columns(data, options.with_columns(selected))
 
 
-def _draw(picture: str, comparison: "RecordComparison", names: tuple[str, ...]) -> None:
+def _draw(picture: str, comparison: "RecordComparison", names: tuple[str, ...], time_unit: str | None) -> None:
     """Draw measured and simulated outputs; a row of NaN before each seam ends the lines at gaps of the record."""
     gaps = np.searchsorted(comparison.t, comparison.seams)
     t = np.insert(comparison.t, gaps, comparison.t[gaps])
     measured, simulated = (np.insert(y, gaps, np.nan, axis=0) for y in (comparison.measured, comparison.simulated))
     fits, seams = comparison.fits.tolist(), comparison.seams
-    io.write_picture(picture, lambda: draw_measured(t, measured, simulated, fits=fits, names=names, seams=seams))
+    io.write_picture(
+        picture,
+        lambda: draw_measured(t, measured, simulated, fits=fits, names=names, seams=seams, time_unit=time_unit),
+    )

@@ -5,14 +5,11 @@ from typing import Annotated
 
 import typer
 
-from ltinet._util.text import format_path
 from ltinet.cli.io import check_target, print_note, show_status, write_stdout
 from ltinet.cli.options import flag, option
 from ltinet.cli.sources import complete_source, read_system_or_network
-from ltinet.errors import FileFormatError
 from ltinet.explorer.api import explore as open_page
-
-TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".dat")
+from ltinet.explorer.files import TABLE_SUFFIXES
 
 
 def explore(
@@ -27,17 +24,14 @@ def explore(
 ) -> None:
     """Open a page with a slider for the condition-number limit.
 
-    MODEL is a system (.mat, .npz, a folder of Matrix Market files, example:NAME) or a network (.safetensors); an
-    example by default. The page is served to this machine only; stop it with Ctrl-C.
+    MODEL is a system (.mat, .npz, a folder of Matrix Market files, example:NAME), a network (.safetensors), or a table
+    (.csv), of which the page identifies a system; an example by default. The page is served to this machine only; stop
+    it with Ctrl-C.
     """
     if output is not None:
         check_target(output, {"the model": model or ""}, is_text=True)
-    if model is not None and Path(model).suffix.lower() in TABLE_SUFFIXES:
-        raise FileFormatError(
-            f"{format_path(model)} is a table; start `ltinet explore` and drop it on the page, or identify a system first: "
-            f"ltinet identify {format_path(model)} --inputs … --outputs … -o net.safetensors"
-        )
-    system = None if model is None else read_system_or_network(model)
+    is_table = model is not None and Path(model).suffix.lower() in TABLE_SUFFIXES
+    system = model if model is None or is_table else read_system_or_network(model)
     title = None if model is None else Path(model).stem
     if output is not None:
         with show_status("computing all views"):

@@ -1,6 +1,7 @@
 """Command `ltinet identify`: a model identified from a table of measurements, written as a network file or a report."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -84,7 +85,7 @@ def identify(  # noqa: PLR0913
 
     DATA is a CSV file, as spreadsheets and loggers write them, or several, one for each experiment. The unit of a
     column may be left out, as in --inputs valve for "valve (%)". Uneven times need --resample. Prints the result; with -o
-    its network is written.
+    its network is written, and `ltinet compare NET OTHER` prints its fit to another table.
     """
     from ltinet.identification.api import identify as identify_system  # imported here to keep other commands fast
 
@@ -181,7 +182,7 @@ def _delays(text: str) -> int | list[int] | Literal["auto"]:
 
 
 def _select_columns(table: Table, columns: slice) -> Table:
-    return Table(table.t, table.values[:, columns], table.names[columns], table.start, ())
+    return replace(table, values=table.values[:, columns], names=table.names[columns], notes=())
 
 
 def _typed_option_names(text: str) -> str:

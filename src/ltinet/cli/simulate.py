@@ -1,4 +1,4 @@
-"""Command `ltinet simulate`: outputs of a network for a table of inputs, also while the table arrives.
+"""Command `ltinet simulate`: outputs of a system or network for a table of inputs, also while the table arrives.
 
 A streamed run holds one chunk of rows in memory and continues from the last chunk in one of two ways. At even times
 a stepper continues, which keeps delayed signals in buffers. At other times the run restarts at the end t_c of an
@@ -30,7 +30,7 @@ from ltinet.cli.samples import (
     read_whole_table,
     state_source,
 )
-from ltinet.cli.sources import read_network
+from ltinet.cli.sources import MatrixNames, complete_source, read_system_or_network
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.export.sample_files import ROWS_PER_CHUNK, WRITERS, csv_line, csv_rows
@@ -42,21 +42,23 @@ from ltinet.simulation.engines import ENGINES
 from ltinet.simulation.options import DEGREES
 from ltinet.simulation.solution import Solution
 from ltinet.simulation.stepper import Stepper
+from ltinet.state_space import StateSpace
 from ltinet.tables.options import TableOptions
 from ltinet.tables.reading import TableChunk, TableReader
 from ltinet.tables.source import BLOCK_BYTES
 
+Model = StateSpace | DynamicNetwork
 _EXTRA_ROWS = 2  # rows kept beyond those needed: rounding may move a delayed row past the next one
 
 
 def simulate_stream(
-    network: DynamicNetwork, chunks: Iterable[TableChunk], *, hold: Hold | None, x0: Array | None
+    model: Model, chunks: Iterable[TableChunk], *, hold: Hold | None, x0: Array | None
 ) -> Iterator[tuple[Array, Array]]:
     """Yield times and outputs of each chunk as soon as it arrives.
 
     Raise `SimulationError` if outputs overflow, after yielding those before.
     """
-    run = _StreamRun(network, hold, x0)
+    run = _StreamRun(model, hold, x0)
     for chunk in chunks:
         y = run.outputs(chunk)
         index = first_nonfinite_index(y)
@@ -74,7 +76,7 @@ def first_nonfinite_index(y: Array) -> int | None:
 def overflow_error(t: float) -> SimulationError:
     """Return the error for outputs that are not finite from a time on."""
     return SimulationError(
-        f"the outputs overflow at t = {t:g}; the network is unstable or the inputs are too large: end earlier or scale "
+        f"the outputs overflow at t = {t:g}; the model is unstable or the inputs are too large: end earlier or scale "
         "the inputs"
     )
 
@@ -87,12 +89,12 @@ class _StreamRun:
     own coordinates; other times restart from the state at the end of an earlier chunk.
     """
 
-    def __init__(self, network: DynamicNetwork, hold: Hold | None, x0: Array | None) -> None:
-        self._network, self._x0 = network, x0
-        settings = network.signal_settings
-        self._hold: Hold = resolve_hold(hold, settings, network.dt)
-        self._longest_input_delay = float(settings.array("input_delay", network.n_inputs).max(initial=0.0))
-        self._longest_output_delay = float(settings.array("output_delay", network.n_outputs).max(initial=0.0))
+    def __init__(self, model: Model, hold: Hold | None, x0: Array | None) -> None:
+        self._model, self._x0 = model, x0
+        settings = model.signal_settings
+        self._hold: Hold = resolve_hold(hold, settings, model.dt)
+        self._longest_input_delay = float(settings.array("input_delay", model.n_inputs).max(initial=0.0))
+        self._longest_output_delay = float(settings.array("output_delay", model.n_outputs).max(initial=0.0))
         self._first: TableChunk | None = None  # until the second chunk shows whether times are even
         self._stepper: Stepper | None = None
         self._grid = (0.0, 0.0, 0)  # first time, step, number of rows so far
@@ -102,7 +104,7 @@ class _StreamRun:
     def outputs(self, chunk: TableChunk) -> Array:
         """Return outputs `(T, p)` at the times of the next chunk."""
         if self._rows is None:
-            solution = self._network.simulate(chunk.values, chunk.t, x0=self._x0, hold=self._hold)
+            solution = self._model.simulate(chunk.values, chunk.t, x0=self._x0, hold=self._hold)
             self._first, self._rows = chunk, chunk
             self._ends = [(float(chunk.t[0]), self._x0)]
             self._add_end(float(chunk.t[-1]), solution.trajectory.user_states(chunk.t[-1:])[0])
@@ -126,9 +128,7 @@ class _StreamRun:
         """Start a stepper if the times so far are even, and run it over the first chunk again to get its state."""
         step = uniform_step(np.concatenate([first.t, second.t]))
         if step is not None:
-            self._stepper = self._network.stepper(
-                step if self._network.dt is None else None, hold=self._hold, x0=self._x0
-            )
+            self._stepper = self._model.stepper(step if self._model.dt is None else None, hold=self._hold, x0=self._x0)
             next(self._stepper.run([first.values]))
             self._grid = (float(first.t[0]), step, len(first.t))
 
@@ -146,7 +146,7 @@ class _StreamRun:
         begin, x = self._ends[0]
         t = np.concatenate([[begin], chunk.t])
         signal = SampledSignal(rows.t, rows.values, hold=self._hold)
-        solution = self._network.simulate(signal, t, x0=x)
+        solution = self._model.simulate(signal, t, x0=x)
         return np.asarray(solution.y[1:]), solution.trajectory.user_states(t[-1:])[0]
 
     def _add_end(self, end: float, x: Array) -> None:
@@ -195,7 +195,7 @@ Atol = Annotated[float | None, option(None, "ODE solver: absolute tolerance.", d
 
 
 def simulate(  # noqa: PLR0913
-    net: Annotated[str, typer.Argument(metavar="NET", hidden=True)],
+    net: Annotated[str, typer.Argument(metavar="MODEL", hidden=True, autocompletion=complete_source)],
     table: Table,
     *,
     output: Annotated[
@@ -210,6 +210,7 @@ def simulate(  # noqa: PLR0913
     method: Method = None,
     rtol: Rtol = None,
     atol: Atol = None,
+    matrix: MatrixNames = None,
     delimiter: tables.Delimiter = None,
     decimal: tables.Decimal = None,
     thousands: tables.Thousands = None,
@@ -223,56 +224,67 @@ def simulate(  # noqa: PLR0913
     encoding: tables.Encoding = "utf-8",
     day_first: tables.DayFirst = None,
 ) -> None:
-    """Simulate a network: outputs at the times of a table of inputs.
+    """Simulate a system or network for a table of inputs.
 
-    NET is a network file, as `ltinet construct` writes it.
+    MODEL is a system (.mat, .npz, a folder of Matrix Market files, example:NAME), or a network (.safetensors).
 
     The table is a CSV file, as spreadsheets and loggers write them, with a column of times; the others are the inputs,
-    matched by the names of the network's inputs, else by order. A time given twice marks a jump. Ambiguous tables are
+    matched by the names of the model's inputs, else by order. A time given twice marks a jump. Ambiguous tables are
     rejected; the error names the option to set. A .npz or .mat file with arrays t and u is accepted, too. The output has
-    the columns t, y1, y2, …, or the network's names of outputs, or the arrays t and y. Piped input is processed as it
+    the columns t, y1, y2, …, or the model's names of outputs, or the arrays t and y. Piped input is processed as it
     arrives.
     """
     if net == io.STANDARD_STREAM == table:
-        raise typer.BadParameter("only one of them can come from standard input", param_hint="'NET' / '--input'")
+        raise typer.BadParameter("only one of them can come from standard input", param_hint="'MODEL' / '--input'")
     reading = TableOptions(
         delimiter, decimal, thousands, header, time, time_unit, zone, dt, gaps, encoding=encoding, day_first=day_first
     )
     options = tables.table_options(reading, columns)
-    solver = {name: value for name, value in (("method", method), ("rtol", rtol), ("atol", atol)) if value is not None}
+    settings = {"method": method, "rtol": rtol, "atol": atol}
+    solver: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     if solver and engine == "exact":
         raise typer.BadParameter(
             "the exact engine has no solver; add --engine per_neuron or --engine per_interval",
             param_hint=" / ".join(f"'--{name}'" for name in solver),
         )
+    if engine != "exact":
+        solver["engine"] = engine
     target = output or (io.STANDARD_STREAM if picture is None else None)
-    sources = {"the table of inputs": table, "the network": net, **state_source(x0)}
+    sources = {"the table of inputs": table, "the model": net, **state_source(x0)}
     kind = _check_targets(target, picture, file_format, sources)
-    network = read_network(net)
-    run = {"x0": None if x0 is None else parse_initial_state(x0, network.n_states), "hold": hold}
+    model = read_system_or_network(net, matrix)
+    if isinstance(model, StateSpace) and engine != "exact":
+        raise typer.BadParameter(
+            f"the engine {engine} needs a network; write one with ltinet construct, or leave the option out",
+            param_hint="'--engine'",
+        )
+    run: dict[str, Any] = {"x0": None if x0 is None else parse_initial_state(x0, model.n_states), "hold": hold}
     with tables.typed_option_names(), open_samples(table, options) as source:
         in_chunks = (
-            engine == "exact" and picture is None and resample is None and _writes_in_chunks(table, target, kind)
+            engine == "exact"
+            and not (isinstance(model, StateSpace) and model.sparse is not None)
+            and picture is None
+            and resample is None
+            and _writes_in_chunks(table, target, kind)
         )
         if in_chunks and isinstance(source, TableReader):
-            n_samples = _stream(network, source, str(target), run)
+            n_samples = _stream(model, source, str(target), run)
         else:
-            samples = source if isinstance(source, Samples) else _read(source, network, table)
+            samples = source if isinstance(source, Samples) else _read(source, model, table)
             shows_progress = engine != "exact"  # ODE solvers count their layers
             with nullcontext() if shows_progress else io.show_status(f"simulating {source.title}"):
-                solution = _simulate_samples(network, samples, {**run, "engine": engine, **solver}, resample)
+                solution = _simulate_samples(model, samples, {**run, **solver}, resample)
             if picture is not None:
                 # Unnamed inputs get the names of the table's columns.
                 table_names = source.names if isinstance(source, TableReader) else None
-                inputs = table_names if _input_names(network) is None else network.input_names
-                is_in_seconds = time_unit is not None or getattr(source, "start", None) is not None
-                unit = "s" if is_in_seconds else None
-                names = network.output_names
+                inputs = table_names if _input_names(model) is None else model.input_names
+                unit = source.time_unit if isinstance(source, TableReader) else None
+                names = model.output_names
                 io.write_picture(picture, lambda: solution.plot(names=names, input_names=inputs, time_unit=unit))
-            n_samples = len(solution.t) if target is None else _write(target, kind, solution, network.output_names)
+            n_samples = len(solution.t) if target is None else _write(target, kind, solution, model.output_names)
         notes = source.notes if isinstance(source, TableReader) else ()
     written = ", ".join(name for name in (target, picture) if name is not None)
-    for line in (*notes, f"{n_samples} samples of {format_count(network.n_outputs, 'output')} written to {written}"):
+    for line in (*notes, f"{n_samples} samples of {format_count(model.n_outputs, 'output')} written to {written}"):
         if target != io.STANDARD_STREAM:
             io.print_note(line)
 
@@ -299,14 +311,14 @@ def _writes_in_chunks(table: str, output: str | None, kind: str) -> bool:
     return io.is_stream(table) or (io.is_stream(output) and Path(table).stat().st_size > BLOCK_BYTES)
 
 
-def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict[str, Any]) -> int:
-    _select_inputs(source, network)
+def _stream(model: Model, source: TableReader, output: str, run: dict[str, Any]) -> int:
+    _select_inputs(source, model)
     chunks, n_samples = source.chunks(), 0
 
     def pieces() -> Iterator[bytes]:
         nonlocal n_samples
-        for t, y in simulate_stream(network, chunks, **run):
-            header = b"" if n_samples else csv_line(["t", *network.output_names])
+        for t, y in simulate_stream(model, chunks, **run):
+            header = b"" if n_samples else csv_line(["t", *model.output_names])
             n_samples += len(t)
             yield header + b"".join(csv_rows(np.column_stack([t, y])))
 
@@ -314,27 +326,28 @@ def _stream(network: DynamicNetwork, source: TableReader, output: str, run: dict
     return n_samples
 
 
-def _read(source: TableReader, network: DynamicNetwork, table: str) -> Samples:
-    _select_inputs(source, network)
+def _read(source: TableReader, model: Model, table: str) -> Samples:
+    _select_inputs(source, model)
     samples = read_whole_table(source, table)
     return Samples(source.title, samples.t, samples.values)
 
 
-def _select_inputs(source: TableReader, network: DynamicNetwork) -> None:
+def _select_inputs(source: TableReader, model: Model) -> None:
     """Select the columns of named inputs, so that others may hold anything; else columns are taken in their order."""
-    names = _input_names(network)
+    names = _input_names(model)
     if names is not None and len(source.names) > len(names) and set(names) <= set(source.names):
         source.select([source.names.index(name) for name in names])  # beside measured outputs, for example
         return
-    _check_input_count(len(source.names), source.title, network)
+    _check_input_count(len(source.names), source.title, model)
     columns = None if names is None else match_columns(source.names, names, source.title)
     if columns is not None:
         source.select(columns)
 
 
-def _input_names(network: DynamicNetwork) -> tuple[str, ...] | None:
+def _input_names(model: Model) -> tuple[str, ...] | None:
     """Return the names of the inputs, None if they are unnamed."""
-    return None if network.system is None else network.system.matrices.names.inputs
+    system = model if isinstance(model, StateSpace) else model.system
+    return None if system is None else system.matrices.names.inputs
 
 
 def _write(output: str, kind: str, result: Solution, names: Sequence[str]) -> int:
@@ -352,18 +365,16 @@ def _with_progress(pieces: Iterable[bytes], total: int | None, noun: str, output
     return pieces if output == io.STANDARD_STREAM else track_progress(pieces, total=total, noun=noun)
 
 
-def _simulate_samples(
-    network: DynamicNetwork, samples: Samples, options: dict[str, Any], resample: float | None
-) -> Solution:
+def _simulate_samples(model: Model, samples: Samples, options: dict[str, Any], resample: float | None) -> Solution:
     """Simulate the samples; with `resample` the outputs are those at even times, and the inputs stay as they are."""
-    _check_input_count(samples.values.shape[-1], samples.title, network)
+    _check_input_count(samples.values.shape[-1], samples.title, model)
     u: Any = samples.values
     try:
         t = TimeAxis.of(samples.t).t
         if resample is not None:
-            u = SampledSignal(t, u, hold=resolve_hold(options["hold"], network.signal_settings, network.dt))
+            u = SampledSignal(t, u, hold=resolve_hold(options["hold"], model.signal_settings, model.dt))
             t, options = resampled_times(t, resample), {**options, "hold": None}
-        solution = network.simulate(u, t, **options)
+        solution = model.simulate(u, t, **options)
     except InvalidSignalError as error:
         raise InvalidSignalError(f"{samples.title}: {str(error).replace('resample is', '--resample is')}") from None
     index = first_nonfinite_index(solution.y)
@@ -372,9 +383,9 @@ def _simulate_samples(
     return solution
 
 
-def _check_input_count(n_channels: int, title: str, network: DynamicNetwork) -> None:
-    if n_channels != network.n_inputs:
+def _check_input_count(n_channels: int, title: str, model: Model) -> None:
+    if n_channels != model.n_inputs:
         raise InvalidSignalError(
-            f"{title} has {format_count(n_channels, 'input column')} besides the time, but the network has "
-            f"{format_count(network.n_inputs, 'input')}; give one column for each, or choose columns with --columns"
+            f"{title} has {format_count(n_channels, 'input column')} besides the time, but the model has "
+            f"{format_count(model.n_inputs, 'input')}; give one column for each, or choose columns with --columns"
         )

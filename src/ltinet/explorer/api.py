@@ -3,10 +3,13 @@
 import sys
 from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ltinet._util.text import format_path
 from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork, register_explorer
+from ltinet.errors import FileFormatError
 
 if TYPE_CHECKING:
     from ltinet.explorer.files import Upload
@@ -29,7 +32,8 @@ def explore(
     Parameters
     ----------
     system
-        A network, or any argument of `as_state_space`; an example by default.
+        A network, any argument of `as_state_space`, or the path of a table, of which the page identifies a system;
+        an example by default.
     page
         Write a standalone page to this file instead, with the views of all limits; it needs no server.
     title
@@ -53,7 +57,7 @@ def explore(
     MissingDependencyError
         anywidget is not installed in a notebook.
     FileFormatError
-        The page cannot be written.
+        The page cannot be written, or the table cannot be read or is not one.
     LtinetError
         The port is in use.
     """
@@ -79,8 +83,16 @@ def _in_notebook() -> bool:
 
 
 def _upload_of(system: Any, title: str | None) -> "Upload":
-    from ltinet.explorer.files import to_upload
+    from ltinet.explorer.files import TABLE_SUFFIXES, table_upload, to_upload
 
+    if isinstance(system, str | PathLike):
+        path = Path(system)
+        if path.suffix.lower() not in TABLE_SUFFIXES:
+            raise FileFormatError(
+                f"{format_path(path)} is not a table ({', '.join(TABLE_SUFFIXES)}); read a model first, as in "
+                "ltinet.explore(ltinet.load_system(path))"
+            )
+        return table_upload(path)
     is_network = isinstance(system, DynamicNetwork)
     model = system if is_network else as_state_space(system)
     return to_upload(model, title or ("network" if is_network else "system"))

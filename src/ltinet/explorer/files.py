@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
-from ltinet._util.text import sanitize
+from ltinet._util.text import format_path, sanitize
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, LtinetError
 from ltinet.explorer.uploaded_tables import page_messages, read_uploaded_table
@@ -27,8 +27,8 @@ from ltinet.tables.table import Table
 UploadContent = StateSpace | DynamicNetwork | Table
 _MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - a folder of memory, in which nothing outlives the call
 _MAX_ARRAY_BYTES = 256 * 2**20  # in one file
-_TABLES = (".csv", ".tsv", ".txt", ".dat")
-_KINDS = (*SYSTEM_SUFFIXES, ".safetensors", *_TABLES)
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".dat")
+_KINDS = (*SYSTEM_SUFFIXES, ".safetensors", *TABLE_SUFFIXES)
 
 
 class Upload(NamedTuple):
@@ -63,12 +63,24 @@ def read_upload(file: Upload) -> UploadContent:
         try:
             if file.suffix == ".safetensors":
                 return load(path, max_bytes=_MAX_ARRAY_BYTES)
-            if file.suffix in _TABLES:
+            if file.suffix in TABLE_SUFFIXES:
                 return read_uploaded_table(path, file.options)
             return load_system(path, max_bytes=_MAX_ARRAY_BYTES)
         except LtinetError as error:
             message = str(error).replace(str(path), sanitize(file.name))
-            raise FileFormatError(page_messages(message) if file.suffix in _TABLES else message) from None
+            raise FileFormatError(page_messages(message) if file.suffix in TABLE_SUFFIXES else message) from None
+
+
+def table_upload(path: Path) -> Upload:
+    """Return the file of a table; raise `FileFormatError` if it is too large for the page, or cannot be read."""
+    try:
+        if path.stat().st_size > MAX_UPLOAD_BYTES:
+            raise FileFormatError(
+                f"{format_path(path)} is too large for the page; the limit is {MAX_UPLOAD_BYTES // 2**20} MB"
+            )
+        return Upload(path.name, path.read_bytes())
+    except OSError as error:
+        raise FileFormatError(f"{format_path(path)} cannot be read: {error.strerror or error}") from None
 
 
 def to_upload(model: StateSpace | DynamicNetwork, name: str) -> Upload:

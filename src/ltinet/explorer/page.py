@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from ltinet._util.atomic_files import write_file_atomically
-from ltinet._util.text import format_path
+from ltinet._util.text import format_path, sanitize
 from ltinet.errors import FileFormatError
-from ltinet.explorer.files import Upload, upload_hash
+from ltinet.explorer.files import TABLE_SUFFIXES, Upload, upload_hash
 from ltinet.explorer.state import ViewState
 from ltinet.explorer.view_service import ViewService
 from ltinet.explorer.views import JSONObject
@@ -126,6 +126,11 @@ def write_shared_page(path: str | PathLike[str], file: Upload | None) -> Path:
     target, service, state = Path(path), ViewService(), ViewState()
     if target.suffix.lower() not in (".html", ".htm"):
         raise FileFormatError(f"{format_path(path)} is not the name of a page; it must end in .html")
+    if file is not None and file.suffix in TABLE_SUFFIXES:
+        raise FileFormatError(
+            f"{sanitize(file.name)} is a table, and a standalone page needs a model; identify one first: ltinet identify "
+            f"{sanitize(file.name)} --inputs … --outputs … -o net.safetensors"
+        )
     if file is not None:
         service.files[upload_hash(file)] = file
         state = ViewState(system=f"file:{upload_hash(file)}")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, final
 
 from ltinet.errors import LtinetError
-from ltinet.explorer.files import MAX_UPLOAD_BYTES, Upload, UploadStore, upload_hash
+from ltinet.explorer.files import MAX_UPLOAD_BYTES, TABLE_SUFFIXES, Upload, UploadStore, upload_hash
 from ltinet.explorer.requests import PageResponse, error_response
 from ltinet.explorer.state import ViewState, parse_state
 from ltinet.explorer.subject import EXAMPLES
@@ -14,12 +14,16 @@ from ltinet.explorer.worker_manager import WorkerManager
 
 @final
 class PageSession:
-    """State of one page: its first view, its files, and its backend."""
+    """State of one page: its first view, its files, and its backend.
+
+    A table that the page starts with is fetched by the page and uploaded as a dropped one is.
+    """
 
     def __init__(self, backend: WorkerManager, file: Upload | None = None) -> None:
         self.backend, self.uploads, self.first = backend, UploadStore(), ViewState()
         self._prepared: tuple[Any, ...] = ()
-        if file is not None:
+        self.table = file if file is not None and file.suffix in TABLE_SUFFIXES else None
+        if file is not None and self.table is None:
             digest = self.uploads.keep(file, {"name": file.title, "kind": "given"})
             self.first = ViewState(system=f"file:{digest}")
 
@@ -29,8 +33,15 @@ class PageSession:
             "first": self.first.query(),
             "examples": [{"name": f"example:{name}", "title": example.title} for name, example in EXAMPLES.items()],
             "files": self.uploads.listed(),
+            "table": None if self.table is None else self.table.name,
             "most_bytes": MAX_UPLOAD_BYTES,
         }
+
+    def table_file(self) -> PageResponse:
+        """Return the table that the page starts with."""
+        if self.table is None:
+            return error_response("this page was started without a table", 404)
+        return PageResponse(200, self.table.content, "application/octet-stream")
 
     def ask(self, kind: str, query: Mapping[str, str], *, tab: str) -> PageResponse:
         """Return the response to a request for a state."""

@@ -142,7 +142,7 @@ class PageRequest(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Respond with the page, its files, or views."""
-        self._respond({"": self._page, **dict.fromkeys(HANDLERS, self._view)})
+        self._respond({"": self._page, "table": self._table, **dict.fromkeys(HANDLERS, self._view)})
 
     def do_POST(self) -> None:
         """Store an uploaded file, or cancel requests of a tab."""
@@ -170,6 +170,9 @@ class PageRequest(BaseHTTPRequestHandler):
     def _page(self, _: str) -> PageResponse:
         page = render_page({DATA_MARK: data_block("start", self.server.session.start_data())})
         return PageResponse(200, page.encode(), "text/html; charset=utf-8")
+
+    def _table(self, _: str) -> PageResponse:
+        return self.server.session.table_file()
 
     def _view(self, kind: str) -> PageResponse:
         query = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True, max_num_fields=32))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import Array
-from ltinet._util.text import suggest_names
+from ltinet._util.text import format_count, suggest_names
 from ltinet.analysis.responses import suggest_end_time
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSignalError, InvalidSystemError
@@ -115,14 +115,14 @@ def identify_table(
     except InvalidSignalError as error:
         raise InvalidSignalError(page_messages(str(error))) from None
     fits = ", ".join(f"{fit:.1f} %" for fit in result.fits)
-    facts = {"identified": f"{result.order} states, fit {fits}"}
+    facts = {"identified": f"{format_count(result.order, 'state')}, fit {fits}"}
     return Subject(title, *_check_system(result.system), notes=table.notes, facts=facts)
 
 
 def _named_columns(table: Table, numbers: Sequence[int]) -> Table:
     """Return columns by their numbers from 1, with their names."""
     values = table_columns(table, numbers)
-    return Table(table.t, values, tuple(table.names[number - 1] for number in numbers), table.start, ())
+    return replace(table, values=values, names=tuple(table.names[number - 1] for number in numbers), notes=())
 
 
 def table_columns(table: Table, numbers: Sequence[int]) -> Array:

@@ -72,6 +72,8 @@ def _answer(session: PageSession, kind: str, query: dict[str, str], buffers: Seq
     if kind == "cancel":
         session.backend.cancel(tab, query.get("kind", ""))
         return PageResponse(200, b"{}")
+    if kind == "table":
+        return session.table_file()
     if kind not in _REQUEST_KINDS:
         return error_response("there is no such view in a notebook", 404)
     return session.ask(kind, query, tab=tab)

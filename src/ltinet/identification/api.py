@@ -199,6 +199,7 @@ def identify(  # noqa: PLR0913
             output_offsets=output_offsets,
             levels=y_mean,
         ),
+        time_unit=None if t is None else data.time_unit,
     )
 
 

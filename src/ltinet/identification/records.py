@@ -63,6 +63,8 @@ class ExperimentData(NamedTuple):
     inputs: Names | None
     outputs: Names | None
     notes: tuple[str, ...]
+    time_unit: str | None = None
+    """Unit of the times of a table."""
 
 
 def validate_records(u: Any, y: Any, conversions: Sequence[Callable[[Record], Record]] = ()) -> ExperimentData:
@@ -87,7 +89,8 @@ def validate_records(u: Any, y: Any, conversions: Sequence[Callable[[Record], Re
         _reject_uninformative_channels(np.concatenate([getattr(record, name) for record in records]), name)
     notes += _outlier_notes(records)
     first_u, first_y = (u[0], y[0]) if _is_experiment_list(u) else (u, y)
-    return ExperimentData(tuple(records), _names(first_u), _names(first_y), tuple(notes))
+    units = {getattr(first, "time_unit", None) for first in (first_u, first_y)} - {None}
+    return ExperimentData(tuple(records), _names(first_u), _names(first_y), tuple(notes), next(iter(units), None))
 
 
 def parse_experiments(u: Any, y: Any) -> list[tuple[Record, list[slice]]]:

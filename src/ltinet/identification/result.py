@@ -97,6 +97,8 @@ class IdentificationResult:
         Model at the samples, or in continuous time, mode by mode; None where eigenvectors are nearly dependent.
     diagnostics
         Data from which covariance and residuals are computed on request; of long records the beginnings.
+    time_unit
+        Unit of time of the tables with the records, for the axes of plots; None where it is not known.
 
     """
 
@@ -118,6 +120,7 @@ class IdentificationResult:
     order: int
     modes: ModalModel | None
     diagnostics: Diagnostics
+    time_unit: str | None = None
 
     @cached_property
     def net(self) -> DynamicNetwork:
@@ -407,7 +410,9 @@ class IdentificationPlots:
         common: dict[str, Any] = {"fits": fits, "names": system.output_names, "figure": figure}
         if dt is not None:
             times, measured, modelled, seams = _concatenate_records(parts, dt)
-            return figure_of(draw_measured(times, measured, modelled, outputs=outputs, seams=seams, **common))
+            unit = self.result.time_unit
+            panels = draw_measured(times, measured, modelled, outputs=outputs, seams=seams, time_unit=unit, **common)
+            return figure_of(panels)
         omega, H, fitted = (values[parts[0][0] > 0.0] for values in parts[0])
         pairs = None if outputs is None else [(output, j) for output in outputs for j in range(system.n_inputs)]
         return figure_of(
@@ -512,6 +517,8 @@ class IdentificationPlots:
             omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
             pairs=pairs, names=system.output_names, input_names=system.input_names, figure=figure,
         )  # fmt: skip
+        if self.result.time_unit is not None:
+            panels[-1].set_xlabel(f"frequency (rad/{self.result.time_unit})")
         return figure_of(panels)
 
     def __dir__(self) -> list[str]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Labels.
 
-_MAX_LETTERS = 28  # longer names would take the space of the plot
+MAX_LETTERS = 28  # longer names would take the space of the plot
 _UNIT = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$")
 
 
@@ -83,25 +83,25 @@ class ChannelLabels:
         """Return the label in a legend: the name on one line, shortened if it is long."""
         return escape_label(self._names[index])
 
-    def full(self, index: int) -> str:
-        """Return the label of an axis: the name, on two lines if it is long."""
-        return "\n".join(wrap(escape_label(self._names[index], longest=2 * _MAX_LETTERS), _MAX_LETTERS)[:2])
+    def full(self, index: int, letters: int = MAX_LETTERS) -> str:
+        """Return the label of an axis with room for so many letters: the name, on up to three lines if it is long."""
+        return "\n".join(wrap(escape_label(self._names[index], longest=2 * letters), letters)[:3])
 
     def unit(self, index: int) -> str | None:
         """Return the unit at the end of the name, as in "Force (N)" or "speed [m/s]"."""
         match = _UNIT.search(self._names[index])
         return None if match is None else match[1]
 
-    def together(self, indices: Sequence[int]) -> str:
+    def together(self, indices: Sequence[int], letters: int = MAX_LETTERS) -> str:
         """Return the label of an axis that several channels share, with their unit if they have one."""
         if len(indices) == 1:
-            return self.full(indices[0])
+            return self.full(indices[0], letters)
         units = {self.unit(index) for index in indices}
         unit = units.pop() if len(units) == 1 else None
         return f"{self.noun}s" if unit is None else f"{self.noun}s ({escape_label(unit)})"
 
 
-def escape_label(name: str, *, longest: int = _MAX_LETTERS) -> str:
+def escape_label(name: str, *, longest: int = MAX_LETTERS) -> str:
     """Return a name as a label for matplotlib: one line of limited length, with dollar signs escaped.
 
     The unit at the end of a name is not truncated.

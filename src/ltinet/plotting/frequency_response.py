@@ -6,7 +6,6 @@ circle, cut off where |H| is so large that the rest would not be visible. A phas
 larger than rounding; dead times are removed before unwrapping and added again, and their last turns are cut.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import NormalDist
@@ -43,7 +42,7 @@ def draw_bode(
     names: Sequence[str] | None = None,
     input_names: Sequence[str] | None = None,
     delays: ArrayLike | None = None,
-    error_bound: float | None = None,
+    error: "ResponseError | None" = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
     """Draw |H| in decibels and the phase of H `(K, p, m)` over angular frequencies omega `(K,)`; return both Axes.
@@ -52,8 +51,8 @@ def draw_bode(
     than eight have a colour bar instead of a legend. The phase begins between −180° and 180° and is continuous from
     there; where H is not finite, at a pole, lines break.
     `delays` `(p, m)` are dead times that H contains; phases are exact however far apart the frequencies are. The axis
-    ends 360° below the phase without them, and a text in the axes says so. `error_bound` on |H| shades magnitudes below
-    it, of which nothing is proven.
+    ends 360° below the phase without them, and a text in the axes says so. `error` of H is
+    drawn as bands around the lines.
 
     Raises:
         PlottingError: omega is not positive and ascending, or H has another shape.
@@ -63,8 +62,6 @@ def draw_bode(
     canvas = get_figure(figure, width=_SIZE[0], height=_SIZE[1] + selection.height_below(_SIZE[0]))
     above, below = canvas.subplots(2, 1, sharex=True, height_ratios=(1.25, 1.0))
     draw_magnitude(above, frequencies, values, selection)
-    if error_bound is not None:
-        _shade_errors(above, error_bound)
     if has_layout_engine(canvas) and selection.rows_below(canvas.bbox.width / canvas.figure.dpi):
         selection.add_key_below(canvas)
     else:
@@ -72,6 +69,8 @@ def draw_bode(
     dead_times = np.zeros(values.shape[1:]) if delays is None else np.asarray(delays, dtype=np.float64)
     _draw_phase(below, frequencies, values, selection, dead_times)
     below.set_xlabel("frequency (rad/time)")
+    if error is not None:
+        _draw_error_bands([above, below], values, selection.chosen, error)
     canvas.align_ylabels([above, below])
     return np.asarray([above, below])
 
@@ -92,17 +91,6 @@ def draw_magnitude(axes: "Axes", frequencies: Array, H: Complex, selection: Pair
     if np.ptp(axes.get_ylim()) < 1.0:  # a constant gain: do not magnify rounding
         middle = float(np.mean(axes.get_ylim()))
         axes.set_ylim(middle - 10.0, middle + 10.0)
-
-
-def _shade_errors(axes: "Axes", error_bound: float) -> None:
-    """Shade magnitudes below the error bound without changing the limits of the axes."""
-    limits = axes.get_ylim()
-    level = 20.0 * math.log10(error_bound) if error_bound > 0.0 else -math.inf
-    if limits[0] < level < math.inf:
-        axes.axhspan(limits[0], min(level, limits[1]), color="0.88", linewidth=0.0, zorder=0)
-        axes.set_ylim(limits)
-    text = f"error ≤ {error_bound:.2g} is proven; shaded: magnitudes below it ({level:.0f} dB)".replace("-", "−")
-    axes.set_title(text, fontsize="small", color="0.25")
 
 
 def _decibels(H: Complex) -> Array:
@@ -217,7 +205,9 @@ class ResponseError(NamedTuple):
         )
 
 
-def draw_error_bands(panels: NDArray[Any], H: Complex, chosen: Sequence[tuple[int, int]], error: ResponseError) -> None:
+def _draw_error_bands(
+    panels: Sequence[Any], H: Complex, chosen: Sequence[tuple[int, int]], error: ResponseError
+) -> None:
     """Shade the magnitudes and phases that are possible within the error, around the lines of a Bode plot.
 
     Where |H| is below the error, any smaller magnitude is possible, and the phase is unknown.

@@ -20,7 +20,7 @@ from ltinet.plotting.figures import add_grid, draw_placeholder, get_figure, use_
 from ltinet.plotting.frequency_response import NORMAL_RADIUS
 from ltinet.plotting.layers import draw_spectrum
 from ltinet.plotting.reduction import draw_singular_values
-from ltinet.plotting.time_response import select_outputs, validate_outputs
+from ltinet.plotting.time_response import select_outputs, time_label, validate_outputs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MEASURED_LINE_COLOUR = "0.55"
 
 
-def draw_measured(
+def draw_measured(  # noqa: PLR0913 - one keyword for each option
     t: ArrayLike,
     measured: ArrayLike,
     modelled: ArrayLike,
@@ -40,12 +40,13 @@ def draw_measured(
     names: Sequence[str] | None = None,
     outputs: Sequence[int | str] | None = None,
     seams: Sequence[float] = (),
+    time_unit: str | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
     """Draw measured and simulated outputs `(T, p)`, one panel for each; return the Axes `(p,)`.
 
     `fits` in % are shown in the legends; without `outputs` at most ten are drawn. `seams` are times at which another
-    experiment begins; NaN separates lines there.
+    experiment begins; NaN separates lines there. `time_unit` stands beside the time axis.
     """
     times, expected = validate_outputs(t, measured)
     _, simulated = validate_outputs(t, modelled)
@@ -71,7 +72,7 @@ def draw_measured(
         axes.set_ylabel(channels.short(index))
         for seam in seams:
             axes.axvline(seam, color="0.75", linewidth=0.8, linestyle=":")
-    panels[-1].set_xlabel("time")
+    panels[-1].set_xlabel(time_label(time_unit))
     return np.asarray(panels)
 
 

@@ -13,7 +13,7 @@ from ltinet._util.display import dir_without
 from ltinet._util.text import format_count
 from ltinet.plotting.architecture import draw_architecture
 from ltinet.plotting.figures import draw_placeholder, figure_of, get_figure
-from ltinet.plotting.frequency_response import draw_bode, draw_error_bands, draw_magnitude
+from ltinet.plotting.frequency_response import draw_bode, draw_magnitude
 from ltinet.plotting.layers import draw_network_sparsity, draw_network_spectrum, draw_sparsity, draw_spectrum
 from ltinet.plotting.protocols import PlottableForm, PlottableNetworkSystem
 from ltinet.plotting.system_response import ResponsePlots
@@ -42,8 +42,6 @@ class NetworkPlots(ResponsePlots):
         Names of outputs and inputs.
     error : ResponseError, optional
         Error of the frequency response, if the system is a reduced model that stands for a larger one.
-    error_bound : float, optional
-        Proven bound on the error of H(jω), below which Bode plots are shaded.
     """
 
     system: PlottableNetworkSystem
@@ -147,8 +145,6 @@ class SystemPlots(ResponsePlots):
         Names of outputs and inputs.
     error : ResponseError, optional
         Error of the frequency response, if the system is a reduced model that stands for a larger one.
-    error_bound : float, optional
-        Proven bound on the error of H(jω), below which Bode plots are shaded.
     """
 
     def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":
@@ -168,12 +164,10 @@ class SystemPlots(ResponsePlots):
             return page.canvas.figure
         omega, H = self._frequency_response(None)
         shown = self._largest_pairs(H)
-        panels = draw_bode(
+        draw_bode(
             omega, H, pairs=shown.chosen, names=self.names, input_names=self.input_names, delays=self._delays,
-            figure=left,
+            error=self.error, figure=left,
         )  # fmt: skip
-        if self.error is not None:
-            draw_error_bands(panels, H, shown.chosen, self.error)
         self._draw_steps(upper, shown)
         return page.canvas.figure
 

@@ -20,14 +20,13 @@ from ltinet.plotting.figures import figure_of
 from ltinet.plotting.frequency_response import (
     ResponseError,
     draw_bode,
-    draw_error_bands,
     draw_nyquist,
     nyquist_radius,
     peak_gains,
 )
 from ltinet.plotting.layers import draw_pole_zero_map
 from ltinet.plotting.protocols import PlottableResponse, PlottableSystem
-from ltinet.plotting.time_response import draw_as_samples, draw_responses, draw_time_lines, set_time_axis
+from ltinet.plotting.time_response import draw_as_samples, draw_responses, draw_time_lines, resolved_end, set_time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +39,7 @@ _MAX_PANEL_LINES = 5  # of a panel of an overview
 _MAX_SEGMENT = 0.02  # of the largest |H| that is shown: longer straight pieces would be visible
 _MAX_REFINEMENTS = 10
 _MAX_VALUES, _MIN_FREQUENCIES = 4_000_000, 60  # values of H computed for a plot, and least number of frequencies
+_N_TIMES = 2001  # of a step response that is drawn again up to an earlier end
 _MAX_INPUTS, _N_SAMPLED_INPUTS = 12, 4  # inputs that are all simulated, and the number simulated if there are more
 
 
@@ -59,8 +59,6 @@ class ResponsePlots:
     input_names: OptionalNames = None
     error: ResponseError | None = None
     """Error of the frequency response, if the system is a reduced model that stands for a larger one."""
-    error_bound: float | None = None
-    """Proven bound on the error of H(jω), below which Bode plots are shaded."""
 
     def bode(
         self,
@@ -90,11 +88,8 @@ class ResponsePlots:
         chosen, H = self._frequency_response(omega)
         panels = draw_bode(
             chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays,
-            error_bound=self.error_bound, figure=figure,
+            error=self.error, figure=figure,
         )  # fmt: skip
-        if self.error is not None:
-            drawn = select_pairs(peak_gains(H), pairs, names=self.names, input_names=self.input_names).chosen
-            draw_error_bands(panels, H, drawn, self.error)
         return figure_of(panels)
 
     def nyquist(
@@ -239,12 +234,23 @@ class ResponsePlots:
             columns = list(dict.fromkeys(column for _, column in chosen))
             times, y, _ = _simulate_inputs_separately(self.system.step_response, None, columns)
             responses = [y[columns.index(column), :, output] for output, column in chosen]
+        title = "step response"
+        end = resolved_end(times, np.stack(responses))
+        if end is not None:
+            title = f"step response, first {end:g} of {float(f'{times[-1]:.3g}'):g}"
+            times = self._first_times(times, end)
+            by_input = {column: self.system.step_response(times, input=column).y for _, column in chosen}
+            responses = [by_input[column][:, output] for output, column in chosen]
         draw_time_lines(axes, times, responses, shown.styles, [gains[pair] for pair in chosen])
         set_time_axis(axes, times, np.stack(responses))
         if self.system.dt is not None:
             draw_as_samples(axes.lines)
-        axes.set_title("step response", fontsize="medium")
+        axes.set_title(title, fontsize="medium")
         axes.set_ylabel(shown.outputs.together(sorted({output for output, _ in chosen})))
+
+    def _first_times(self, times: Array, end: float) -> Array:
+        """Return times up to an end that draw a smooth line; in discrete time they are samples."""
+        return np.linspace(0.0, end, _N_TIMES) if self.system.dt is None else times[times <= end]
 
     def _draw_grid(
         self, respond: ResponseFunction, t: ArrayLike | None, input: ChannelChoice, output: ChannelChoice, *,
@@ -268,6 +274,12 @@ class ResponsePlots:
             times, y, notes = response.t, response.y, response.notes
         else:
             times, y, notes = _simulate_inputs_separately(respond, t, columns, row)
+        end = None if t is not None else resolved_end(times, np.moveaxis(y, 1, 2))
+        if end is not None:
+            notes = (
+                *notes,
+                f"oscillates too often to be drawn: t=np.linspace(0, {end:g}, {_N_TIMES}) shows the beginning",
+            )
         panels = draw_responses(
             times, y, final=final[np.ix_(rows, columns)], names=outputs.names_of(rows),
             input_names=inputs.names_of(columns), notes=(*sampling, *notes), figure=figure,
@@ -277,7 +289,7 @@ class ResponsePlots:
         return figure_of(panels)
 
     def __dir__(self) -> list[str]:
-        return dir_without(self, "system", "frequencies", "names", "input_names", "error_bound")
+        return dir_without(self, "system", "frequencies", "names", "input_names")
 
 
 def _simulate_inputs_separately(

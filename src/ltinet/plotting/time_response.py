@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import PlottingError
-from ltinet.plotting.channels import ChannelLabels, escape_label
+from ltinet.plotting.channels import MAX_LETTERS, ChannelLabels, escape_label
 from ltinet.plotting.colours import LINE_STYLES, Dashes, add_side_key, legend_title, line_styles
 from ltinet.plotting.figures import add_grid, draw_placeholder, get_axes, get_figure
 
@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 # Grids of responses.
 
 _MAX_ROWS, _MAX_COLUMNS = 4, 4  # readable on one page
+_ROW_LETTERS = 18  # of a label beside one of several rows, which is 1.5 inches high
 _SCALE_RATIO = 30.0  # peaks that differ by more have separate scales
 _MOVED_SHARE = 1e-3  # of the peak of a response: change from which on a logarithmic axis shows it
+_MAX_TURNS = 100  # of a line in a panel of 250 pixels, with five pixels for each period
+_SHOWN_TURNS = 50  # of a line that has more
+_VISIBLE_SWING = 0.02  # of the range of a line: five pixels
 _UNEVEN_RATIO = 30.0  # longest over median time step from which on the time axis is logarithmic
 
 
@@ -67,7 +71,7 @@ def draw_responses(
         for axes, column in zip(row, columns, strict=True):
             draw_time_lines(axes, times, [values[column, :, output]], line_styles(1), [goals[output, column]])
         _share_scale(row, peaks[output, list(columns)])
-        row[0].set_ylabel(outputs.full(output))
+        row[0].set_ylabel(outputs.full(output) if len(rows) == 1 else outputs.full(output, _ROW_LETTERS))
     for axes, column in zip(panels[0], columns, strict=True):
         if n_inputs > 1 or input_names is not None:
             axes.set_title(f"from {inputs.full(column)}", fontsize="medium")
@@ -107,8 +111,13 @@ def set_time_axis(axes: "Axes", times: Array, curves: Array, unit: str | None = 
     if logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(left=first_visible_time(times, curves))
-    remarks = [*([] if unit is None else [escape_label(unit)]), *(["logarithmic"] if logarithmic else [])]
-    axes.set_xlabel(f"time ({', '.join(remarks)})" if remarks else "time")
+    axes.set_xlabel(time_label(unit, *(["logarithmic"] if logarithmic else [])))
+
+
+def time_label(unit: str | None, *remarks: str) -> str:
+    """Return the label of a time axis with the unit of the times and remarks."""
+    parts = [*([] if unit is None else [escape_label(unit)]), *remarks]
+    return f"time ({', '.join(parts)})" if parts else "time"
 
 
 def first_visible_time(times: Array, values: Array) -> float:
@@ -117,6 +126,18 @@ def first_visible_time(times: Array, values: Array) -> float:
     moved = np.abs(curves - curves[:, :1]) > _MOVED_SHARE * np.max(np.abs(curves), axis=1, initial=0.0)[:, None]
     first = int(np.argmax(moved.any(axis=0))) if moved.any() else 1
     return max(float(times[max(first, 1)]) / 3.0, float(times[1]))
+
+
+def resolved_end(times: Array, curves: Array) -> float | None:
+    """Return the time up to which curves `(…, T)` that oscillate too often to be resolved are drawn; None without any."""
+    ends = []
+    for curve in curves.reshape(-1, len(times)):
+        extremes = np.flatnonzero(np.diff(np.sign(np.diff(curve)))) + 1
+        swings = np.abs(np.diff(curve[extremes]))
+        turns = extremes[1:][swings > _VISIBLE_SWING * np.ptp(curve)]
+        if len(turns) > _MAX_TURNS:
+            ends.append(float(times[turns[_SHOWN_TURNS]]))
+    return float(f"{min(ends):.3g}") if ends else None
 
 
 def needs_log_axis(times: Array) -> bool:
@@ -145,9 +166,14 @@ def _share_scale(row: NDArray[Any], peaks: Array) -> None:
 def add_notes(canvas: "Figure | SubFigure", sentences: Sequence[str]) -> None:
     """Write notes above all panels."""
     if sentences:
-        width = int(13.0 * canvas.bbox.width / canvas.figure.dpi)  # letters that fit side by side
-        text = "\n".join(line for sentence in sentences for line in wrap(sentence, width))
-        canvas.suptitle(text, fontsize="small", color="0.25")
+        canvas.suptitle(_wrapped(canvas, sentences), fontsize="small", color="0.25")
+
+
+def _wrapped(place: "Axes | Figure | SubFigure", sentences: Sequence[str]) -> str:
+    """Return sentences in lines of small letters that fit into a figure or axes."""
+    figure: Any = place.figure
+    width = int(13.0 * place.bbox.width / figure.dpi)  # letters that fit side by side
+    return "\n".join(line for sentence in sentences for line in wrap(sentence, max(width, 20)))
 
 
 def _validate_responses(t: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
@@ -178,6 +204,7 @@ def draw_outputs(
     outputs: Sequence[int | str] | None = None,
     names: Sequence[str] | None = None,
     bound: ArrayLike | None = None,
+    notes: Sequence[str] = (),
     time_unit: str | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
@@ -186,20 +213,20 @@ def draw_outputs(
     `outputs` chooses by number or name; without it at most ten are drawn, evenly spread over all. More than eight
     have a colour bar instead of a legend. `names` has one for each of the p outputs. `bound` on the errors, of the
     shape of y or `(..., p)`, is a band around each line. Of a batch of more than twelve each output is drawn as its
-    median and the range of all. `time_unit` stands beside the time axis.
+    median and the range of all. `notes` stand in the title, `time_unit` beside the time axis.
     """
     times, values = validate_outputs(t, y)
     channels = ChannelLabels(values.shape[-1], names, noun="output")
     chosen = select_outputs(channels, outputs)
     errors = validate_bound(bound, values)
     axes = get_axes(ax)
-    axes.set(xlabel="time" if time_unit is None else f"time ({escape_label(time_unit)})")
+    axes.set(xlabel=time_label(time_unit))
     axes.set_ylabel(channels.together(chosen))
     if 0 in values.shape or not chosen:
         draw_placeholder(axes, "nothing to draw: no times, no outputs or an empty batch")
         return axes
     draw_lines(axes, times, values, chosen=chosen, styles=line_styles(len(chosen)), bound=errors)
-    set_run_title(axes, n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen)
+    set_run_title(axes, n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen, notes=notes)
     add_output_key(axes, chosen, channels)
     return axes
 
@@ -240,16 +267,24 @@ def _draw_bands(axes: "Axes", times: Array, members: Array, bands: Array, *, col
 
 
 def set_run_title(
-    axes: "Axes", *, n_members: int, bound: Array | None, chosen: Sequence[int], left_out: str | None = None
+    axes: "Axes",
+    *,
+    n_members: int,
+    bound: Array | None,
+    chosen: Sequence[int],
+    left_out: str | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
-    """Write the number of simulations and the error bound, which is rarely visible, into the title."""
+    """Write notes, the number of simulations and the error bound, which is rarely visible, into the title."""
     parts = [] if left_out is None else [left_out]
     parts += [f"median and range of {n_members} simulations"] if n_members > _MAX_BATCH_LINES else []
     if bound is not None:
         largest = float(np.max(bound[..., list(chosen)]))
-        parts.append(f"errors below {largest:.2g}" if math.isfinite(largest) else "no bound on the errors is known")
-    if parts:
-        axes.set_title(", ".join(parts), fontsize="medium" if bound is None else "small", color="0.25")
+        known = f"simulation errors below {largest:.2g}"
+        parts.append(known if math.isfinite(largest) else "no bound on the errors is known")
+    if parts or notes:
+        size = "medium" if bound is None and not notes else "small"
+        axes.set_title(_wrapped(axes, [*notes, ", ".join(parts)]), fontsize=size, color="0.25")
 
 
 def validate_outputs(t: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
@@ -310,6 +345,7 @@ def add_line_key(
 
 Panel = tuple[int, ...]
 _MAX_PANELS = 4  # on one page
+_PANEL_LETTERS = 15  # of a label beside a panel of 1.2 inches
 _GREYS = ("0.2", "0.35", "0.5", "0.65")
 _MAX_INPUTS = len(_GREYS)  # in the lowest panel
 
@@ -323,6 +359,7 @@ def draw_solution(  # noqa: PLR0913 - one keyword for each option
     bound: ArrayLike | None = None,
     inputs: tuple[ArrayLike, ArrayLike] | None = None,
     input_names: Sequence[str] | None = None,
+    notes: Sequence[str] = (),
     time_unit: str | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
@@ -349,11 +386,14 @@ def draw_solution(  # noqa: PLR0913 - one keyword for each option
             continue
         own: list[Style] = [styles[index] for index in panel] if len(panel) > 1 else [(styles[panel[0]][0], "-")]
         draw_lines(axes, times, values, chosen=panel, styles=own, bound=errors)
-        _label_panel(axes, panel, channels, own, left_out=len(panels) == 1)
+        is_single = len(panels) == 1
+        letters = MAX_LETTERS if is_single else _PANEL_LETTERS
+        _label_panel(axes, panel, channels, own, letters=letters, left_out=is_single)
     if values.size:
         is_complete = len(chosen) == channels.count or len(panels) == 1  # or the legend has the count
         left_out = None if is_complete else f"{len(chosen)} of {channels.count} outputs"
-        set_run_title(rows[0], n_members=math.prod(values.shape[:-2]), bound=errors, chosen=chosen, left_out=left_out)
+        n_members = math.prod(values.shape[:-2])
+        set_run_title(rows[0], n_members=n_members, bound=errors, chosen=chosen, left_out=left_out, notes=notes)
     if drive is not None:
         _draw_inputs(rows[-1], *drive, names=input_names)
     set_time_axis(rows[-1], times, np.moveaxis(values, -2, -1), time_unit)
@@ -380,9 +420,9 @@ def group_outputs(sizes: Array, chosen: Sequence[int], channels: ChannelLabels) 
 
 
 def _label_panel(
-    axes: "Axes", panel: Panel, channels: ChannelLabels, styles: Sequence[Style], *, left_out: bool = True
+    axes: "Axes", panel: Panel, channels: ChannelLabels, styles: Sequence[Style], *, letters: int, left_out: bool = True
 ) -> None:
-    axes.set_ylabel(channels.together(panel))
+    axes.set_ylabel(channels.together(panel, letters))
     if len(panel) > 1:
         add_line_key(axes, panel, styles=styles, channels=channels, left_out=left_out)
 
@@ -396,4 +436,4 @@ def _draw_inputs(axes: "Axes", times: Array, values: Array, *, names: Sequence[s
     chosen = tuple(range(min(channels.count, _MAX_INPUTS)))
     styles: list[Style] = list(zip(_GREYS, LINE_STYLES, strict=True))[: len(chosen)]
     draw_lines(axes, times, values, chosen=chosen, styles=styles, bound=None)
-    _label_panel(axes, chosen, channels, styles)
+    _label_panel(axes, chosen, channels, styles, letters=_PANEL_LETTERS)

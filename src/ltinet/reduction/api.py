@@ -26,6 +26,7 @@ from ltinet.errors import InvalidSignalError, InvalidSystemError, SimulationErro
 from ltinet.network.network import Network
 from ltinet.plotting.channels import Pair
 from ltinet.plotting.figures import figure_of
+from ltinet.plotting.frequency_response import ResponseError
 from ltinet.plotting.reduction import draw_hankel_values, draw_reduction_error
 from ltinet.reduction.balanced_truncation import MEASURED_ROUNDING
 from ltinet.reduction.dispatch import ReductionMethod, dispatch_reduction
@@ -328,7 +329,7 @@ class ReductionPlots:
         pairs: Sequence[Pair] | None = None,
         figure: "Figure | SubFigure | None" = None,
     ) -> "Figure":
-        """Draw magnitude and phase of the reduced system; magnitudes below the proven error bound are shaded.
+        """Draw magnitude and phase of the reduced system, with its error as a band.
 
         Parameters
         ----------
@@ -344,8 +345,10 @@ class ReductionPlots:
         matplotlib.figure.Figure
             Figure; its `axes` are those of magnitude and phase.
         """
-        bound = self.result.error_bound if self.result.is_certified else None
-        return replace(self.result.system.plot, error_bound=bound).bode(omega, pairs=pairs, figure=figure)
+        result = self.result
+        bound = result.error_bound if result.is_certified else None
+        error = ResponseError(result.estimate, False) if bound is None else ResponseError(bound, True)
+        return replace(result.system.plot, error=error).bode(omega, pairs=pairs, figure=figure)
 
     def hankel(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draw the Hankel singular values, up to the order and beyond.

@@ -219,8 +219,7 @@ class Solution:
             Whether to draw a band of the width of `error_bound`, which costs more than the simulation; by default for
             up to 20,000 times. Most bands are thinner than the line.
         time_unit : str, optional
-            Unit of the times, such as "s", beside the time axis. Times of tables with a unit or with dates are in
-            seconds.
+            Unit of the times, such as "s", beside the time axis; by default that of the `Table` that was the input.
         ax : Axes, optional
             Axes on which to draw all outputs, without the input.
 
@@ -233,15 +232,18 @@ class Solution:
         errors = self.error_bound(self.t) if with_bound and self.y.size else None
         names = self.signal_names.outputs if names is None else names
         input_names = self.signal_names.inputs if input_names is None else input_names
+        time_unit = self.stats.get("time_unit") if time_unit is None else time_unit
         is_discrete = self.stats.get("grid") == "discrete"
         if ax is not None:
             n_before = len(ax.lines)
-            draw_outputs(self.t, self.y, outputs=outputs, names=names, bound=errors, time_unit=time_unit, ax=ax)
+            draw_outputs(
+                self.t, self.y, outputs=outputs, names=names, bound=errors, notes=self.notes, time_unit=time_unit, ax=ax
+            )
             draw_as_samples(ax.lines[n_before:] if is_discrete else ())
             return figure_of(ax)
         panels = draw_solution(
             self.t, self.y, outputs=outputs, names=names, bound=errors, inputs=self._drawn_input,
-            input_names=input_names, time_unit=time_unit,
+            input_names=input_names, notes=self.notes, time_unit=time_unit,
         )  # fmt: skip
         draw_as_samples(line for panel in panels for line in panel.lines if is_discrete)
         return figure_of(panels)
@@ -332,3 +334,11 @@ def with_notes(solution: Solution, notes: tuple[str, ...]) -> Solution:
     if not set(notes) - set(solution.notes):
         return solution
     return replace(solution, stats={**solution.stats, "notes": tuple(dict.fromkeys((*solution.notes, *notes)))})
+
+
+def with_time_unit(solution: Solution, u: Any, t: Any) -> Solution:
+    """Return the solution with the unit of the times of a table u, unless other times t were given."""
+    unit = getattr(u, "time_unit", None)
+    if unit is None or not (t is None or t is u.t):
+        return solution
+    return replace(solution, stats={**solution.stats, "time_unit": unit})

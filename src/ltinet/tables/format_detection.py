@@ -109,6 +109,9 @@ def detect_format(head: TextBlock, options: TableOptions, title: str) -> TableFo
         notes.append(f"{format_count(top - 1, 'line')} above the header left out")
     if columns.time is not None and columns.unit not in (None, "s"):
         notes.append(f"times in {columns.unit} ({quote_cell(columns.names[columns.time])}) brought to seconds")
+    if columns.clock is not None:
+        of_two = " and ".join(quote_cell(columns.names[k]) for k in columns.times)
+        notes.append(f"times read from the columns {of_two}")
     if columns.is_stamped:
         notes.append("times counted in seconds from the first")
     dialect = Dialect(delimiter, decimal, options.thousands)
@@ -296,6 +299,8 @@ class Columns:
     names: tuple[str, ...]
     time: int | None
     """Time column; None where rows are counted instead."""
+    clock: int | None
+    """Column of the times of day where the time column has dates only."""
     is_stamped: bool
     day_first: bool | None
     """Order of dates such as 01.03.2026; None where it is not known."""
@@ -313,9 +318,14 @@ class Columns:
         return tuple(self.names[place] for place in self.values)
 
     @property
+    def times(self) -> tuple[int, ...]:
+        """Columns of which the times are read: none, one, or that of dates and that of times of day."""
+        return tuple(place for place in (self.time, self.clock) if place is not None)
+
+    @property
     def used(self) -> tuple[int, ...]:
-        """Time column, if there is one, and value columns."""
-        return self.values if self.time is None else (self.time, *self.values)
+        """Columns of times and of values."""
+        return (*self.times, *self.values)
 
     @property
     def scale(self) -> tuple[float, float]:
@@ -331,10 +341,13 @@ def detect_columns(layout: Layout, options: TableOptions, title: str) -> Columns
     names, empty = _column_names(layout)
     rows = [row for row in layout.rows if len(row.cells) == len(names)]
     cells = [[row.cells[place] for row in rows] for place in range(len(names))]
-    time = _time_column(names, cells, options, title)
-    is_stamped = time is not None and any(map(is_timestamp, cells[time]))
+    time, clock = _time_columns(names, cells, options, title)
+    times = [] if time is None else cells[time]
+    if time is not None and clock is not None:
+        times = [f"{date} {of_day}" for date, of_day in zip(cells[time], cells[clock], strict=True)]
+    is_stamped = any(map(is_timestamp, times))
     if time is not None and not is_stamped:
-        _reject_other_clocks(names[time], [(row.number, row.cells[time]) for row in rows], title)
+        _reject_other_clocks(names[time], [(row.number, cell) for row, cell in zip(rows, times, strict=True)], title)
     zone = None if options.zone is None else parse_time_zone(options.zone)
     if time is not None and zone is None and mentions_utc(names[time]):
         zone = UTC
@@ -342,11 +355,9 @@ def detect_columns(layout: Layout, options: TableOptions, title: str) -> Columns
     if time is not None and not is_stamped:
         below = "" if layout.units is None else _strip_brackets(layout.units.cells[time])
         unit = detect_time_unit(names[time], below, options, title)
-    values = _value_columns(names, time, empty, options, title)
-    day_first = options.day_first
-    if time is not None and day_first is None:
-        day_first = detect_day_first(cells[time])
-    return Columns(tuple(names), time, is_stamped, day_first, unit, zone, values, frozenset(empty))
+    values = _value_columns(names, {time, clock} - {None}, empty, options, title)
+    day_first = detect_day_first(times) if options.day_first is None else options.day_first
+    return Columns(tuple(names), time, clock, is_stamped, day_first, unit, zone, values, frozenset(empty))
 
 
 def _column_names(layout: Layout) -> tuple[list[str], set[int]]:
@@ -362,14 +373,22 @@ def _column_names(layout: Layout) -> tuple[list[str], set[int]]:
     return names, {k for k, name in enumerate(names) if not name and all(not row[k] for row in rows)}
 
 
-def _time_column(names: Sequence[str], cells: list[list[str]], options: TableOptions, title: str) -> int | None:
+def _time_columns(
+    names: Sequence[str], cells: list[list[str]], options: TableOptions, title: str
+) -> tuple[int | None, int | None]:
+    """Return the time column, and that of the times of day where the former has dates only."""
     if options.time is not None:
-        return column_position(options.time, names, "time", title)
+        return column_position(options.time, names, "time", title), None
     if options.dt is not None:
-        return None
+        return None, None
     times = [k for k in range(len(names)) if is_time_name(names[k]) or any(map(is_datetime, cells[k]))]
     if len(times) == 1:
-        return times[0]
+        return times[0], None
+    first = {k: next(iter(cells[k]), "") for k in times}
+    dates = [k for k in times if DATE_PATTERN.fullmatch(first[k]) and not is_datetime(first[k])]
+    clocks = [k for k in times if CLOCK_PATTERN.fullmatch(first[k])]
+    if len(times) == 2 and len(dates) == len(clocks) == 1:
+        return dates[0], clocks[0]
     if times:
         listed = " and ".join(quote_cell(names[place]) for place in times[:3])
         raise FileFormatError(
@@ -457,14 +476,14 @@ def detect_time_unit(name: str, below: str, options: TableOptions, title: str) -
 
 
 def _value_columns(
-    names: Sequence[str], time: int | None, empty: set[int], options: TableOptions, title: str
+    names: Sequence[str], times: set[int | None], empty: set[int], options: TableOptions, title: str
 ) -> tuple[int, ...]:
     if options.columns is not None:
         chosen = tuple(column_position(column, names, "columns", title) for column in options.columns)
-        if time in chosen or len(set(chosen)) < len(chosen):
+        if times & set(chosen) or len(set(chosen)) < len(chosen):
             raise FileFormatError(f"{title}: columns must not contain the time column or a column twice; remove it")
         return chosen
-    skipped = {time, *empty}
+    skipped = {*times, *empty}
     if options.dt is not None:
         skipped |= {place for place, name in enumerate(names) if is_time_name(name)}
     values = tuple(place for place in range(len(names)) if place not in skipped)

@@ -69,6 +69,12 @@ class TableReader:
         return self._times.start
 
     @property
+    def time_unit(self) -> str | None:
+        """Unit of the times of chunks, if it is known."""
+        columns = self._form.columns
+        return "s" if columns.is_stamped or columns.unit is not None else None
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Changes made to the table, such as gaps filled; complete when all of it has been read."""
         return (*self._form.notes, *self._times.notes, *self._gaps.notes)

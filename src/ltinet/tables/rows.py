@@ -7,6 +7,7 @@ that both give the same array, bit by bit, or the same error.
 
 import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -34,7 +35,7 @@ from ltinet.tables.source import TextBlock, count_lines
 
 _PLAIN = b"0123456789+-.eE \n"
 _STAMPS = b"T:Zz/AaPpMm"
-_DATE_LENGTH = 10  # characters of a date such as 01.03.2026
+_POINT = "\x01"  # stands for a point where commas are decimal marks; no number has it
 _LONGEST_STAMP = 44  # characters; longer than any stamp that can be parsed
 _MIN_ARROW_BYTES = 1 << 18  # importing pyarrow takes as long as NumPy takes for a few million bytes
 
@@ -69,45 +70,61 @@ def parse_rows(block: TextBlock, form: TableFormat, gaps: Gaps) -> ParsedRows:
 def _parse_fast(block: TextBlock, form: TableFormat) -> ParsedRows | None:
     """Parse the rows of a block by pyarrow or NumPy; return None if it must be read row by row."""
     columns, dialect = form.columns, form.dialect
-    stamps = columns.time if columns.is_stamped else None
-    text = _plain_text(block.content, dialect, b"" if stamps is None else _STAMPS)
+    kept = sorted(columns.used)
+    content = _select_cells(block.content, form, kept)
+    stamps = [kept.index(k) for k in columns.times] if columns.is_stamped else []
+    text = None if content is None else _plain_text(content, dialect, _STAMPS if stamps else b"")
     if text is None:
         return None
-    table = _parse_by_arrow(text, dialect, form.n_columns) if stamps is None else None
+    table = None if stamps else _parse_by_arrow(text, dialect, len(kept))
     times: Array | list[str] = []
     if table is None:
-        parsed = _parse_by_numpy(text, dialect, form.n_columns, stamps)
+        parsed = _parse_by_numpy(text, dialect, len(kept), stamps)
         if parsed is None:
             return None
         times, table = parsed
-        # Where commas are decimal marks, points may stand in dates only.
-        if dialect.mark == "," and block.content.count(b".") != sum(cell[:_DATE_LENGTH].count(".") for cell in times):
-            return None
     if not np.isfinite(table).all() or len(table) != count_lines(block.content):  # blank lines shift line numbers
         return None
-    if columns.time is not None and stamps is None:
-        times = np.ascontiguousarray(table[:, columns.time])
-    first, last = (columns.values[0], columns.values[-1]) if columns.values else (0, -1)
-    in_order = columns.values == tuple(range(first, last + 1))
-    values = table[:, first : last + 1] if in_order else table[:, columns.values]
+    if columns.time is not None and not stamps:
+        times = np.ascontiguousarray(table[:, kept.index(columns.time)])
+    places = [kept.index(k) for k in columns.values]
+    first, last = (places[0], places[-1]) if places else (0, -1)
+    in_order = places == list(range(first, last + 1))
+    values = table[:, first : last + 1] if in_order else table[:, places]
     return ParsedRows(times, values, None, block.first_line)
 
 
-def _parse_by_numpy(
-    text: bytes, dialect: Dialect, n_columns: int, stamps: int | None
-) -> tuple[list[str], Array] | None:
-    """Return the column of stamps as text, if there is one, and a table `(rows, n_columns)` with zeros in its place."""
-    if stamps is not None and dialect.delimiter == " ":  # a blank may stand between date and time
+def _select_cells(content: bytes, form: TableFormat, kept: Sequence[int]) -> bytes | None:
+    """Return the rows with these columns only, None where the delimiter alone does not separate cells."""
+    if len(kept) == form.n_columns:
+        return content
+    delimiter = form.dialect.delimiter.encode()
+    if form.columns.empty or delimiter == b" " or any(mark in content for mark in (b'"', b"#", b"%")):
         return None
-    kinds = [(str(k), f"U{_LONGEST_STAMP}" if k == stamps else "f8") for k in range(n_columns)]
+    rows = [line.split(delimiter) for line in content.rstrip(b"\n").split(b"\n")]
+    if any(len(cells) != form.n_columns for cells in rows):
+        return None
+    return b"\n".join([delimiter.join([cells[k] for k in kept]) for cells in rows]) + b"\n"
+
+
+def _parse_by_numpy(
+    text: bytes, dialect: Dialect, n_columns: int, stamps: Sequence[int]
+) -> tuple[list[str], Array] | None:
+    """Return the columns of stamps as text in one, and a table `(rows, n_columns)` with zeros in their places."""
+    if stamps and dialect.delimiter == " ":  # a blank may stand between date and time
+        return None
+    kinds = [(str(k), f"U{_LONGEST_STAMP}" if k in stamps else "f8") for k in range(n_columns)]
     delimiter = None if dialect.delimiter == " " else dialect.delimiter
     try:
         rows = np.loadtxt(text.decode("ascii").split("\n"), dtype=kinds, delimiter=delimiter, comments=None, ndmin=1)
     except ValueError:
         return None
-    table = np.column_stack([np.zeros(len(rows)) if k == stamps else rows[str(k)] for k in range(n_columns)])
-    cells = [] if stamps is None else [stamp.strip() for stamp in rows[str(stamps)].tolist()]
-    return None if any(len(cell) >= _LONGEST_STAMP - 1 for cell in cells) else (cells, table)
+    table = np.column_stack([np.zeros(len(rows)) if k in stamps else rows[str(k)] for k in range(n_columns)])
+    parts = [[cell.strip().replace(_POINT, ".") for cell in rows[str(k)].tolist()] for k in stamps]
+    if any(len(cell) >= _LONGEST_STAMP - 1 for part in parts for cell in part):
+        return None
+    cells = [" ".join(row) for row in zip(*parts, strict=True)]
+    return (cells, table) if all(map(is_timestamp, cells)) else None
 
 
 @cache
@@ -127,9 +144,10 @@ def _plain_text(content: bytes, dialect: Dialect, more: bytes) -> bytes | None:
     if dialect.thousands is not None:
         return None
     if dialect.mark == ",":
-        if delimiter == b"," or (b"." in content and not more):
+        if delimiter == b"," or (b"." in content and not more) or _POINT.encode() in content:
             return None
-        content = content.replace(b",", b".")
+        content = content.translate(bytes.maketrans(b".,", f"{_POINT}.".encode()))
+        more += _POINT.encode()
     return content if not content.translate(None, _PLAIN + delimiter + more) and not content.isspace() else None
 
 
@@ -206,44 +224,55 @@ def _parse_row(line: str, form: TableFormat, gaps: Gaps, place: str) -> tuple[fl
             )
     time: float | str = 0.0
     if columns.time is not None:
-        where = f"{place}, column {quote_cell(columns.names[columns.time])}"
-        time = _parse_time(cells[columns.time], form, where)
+        time = _parse_time([cells[k] for k in columns.times], form, place, columns.names[columns.time])
     return time, [_parse_value(cells[k], form.dialect, gaps, place, columns.names[k]) for k in columns.values]
 
 
-def _parse_time(cell: str, form: TableFormat, where: str) -> float | str:
-    if is_gap(cell):
-        raise FileFormatError(f"{where}: {_describe_gap(cell)}; every row needs its time: fill it or remove the line")
+def _parse_time(parts: Sequence[str], form: TableFormat, place: str, name: str) -> float | str:
+    """Return a number, or a stamp of which date and time of day may be in two cells."""
+    for part in filter(is_gap, parts):
+        raise FileFormatError(
+            f"{_where(place, name)}: {_describe_gap(part)}; every row needs its time: fill it or remove the line"
+        )
+    cell = " ".join(parts)
     if not form.columns.is_stamped:
-        return _parse_number(cell, form.dialect, where)
+        return _parse_number(cell, form.dialect, place, name)
     if not is_timestamp(cell):
-        raise FileFormatError(f"{where}: {quote_cell(cell)} is not a time in ISO 8601, as in 2024-05-01T12:00:00Z")
+        raise FileFormatError(
+            f"{_where(place, name)}: {quote_cell(cell)} is not a time in ISO 8601, as in 2024-05-01T12:00:00Z"
+        )
     return cell
 
 
 def _parse_value(cell: str, dialect: Dialect, gaps: Gaps, place: str, name: str) -> float:
     if not is_gap(cell):
-        return _parse_number(cell, dialect, f"{place}, column {quote_cell(name)}")
+        return _parse_number(cell, dialect, place, name)
     if gaps == "error":
         raise FileFormatError(
-            f"{place}, column {quote_cell(name)}: {_describe_gap(cell)}; fill gaps with "
+            f"{_where(place, name)}: {_describe_gap(cell)}; fill gaps with "
             'gaps="hold" (the last value) or gaps="linear", leave such rows out of measurements with gaps="split", or '
             'leave the column out by choosing others with columns="…"'
         )
     return math.nan
 
 
+def _where(place: str, name: str) -> str:
+    return f"{place}, column {quote_cell(name)}"
+
+
 def _describe_gap(cell: str) -> str:
     return f"{quote_cell(cell)} is not a number" if cell else "the cell is empty"
 
 
-def _parse_number(cell: str, dialect: Dialect, where: str) -> float:
+def _parse_number(cell: str, dialect: Dialect, place: str, name: str) -> float:
     text = number_text(remove_thousands(cell, dialect.thousands), dialect.mark)
     if text is None:
-        raise FileFormatError(f"{where}: {quote_cell(cell)} is not a real number{_number_hint(cell, dialect)}")
+        raise FileFormatError(
+            f"{_where(place, name)}: {quote_cell(cell)} is not a real number{_number_hint(cell, dialect)}"
+        )
     number = float(text)
     if not math.isfinite(number):
-        raise FileFormatError(f"{where}: the number is not finite; the largest is 1.8e308")
+        raise FileFormatError(f"{_where(place, name)}: the number is not finite; the largest is 1.8e308")
     return number
 
 

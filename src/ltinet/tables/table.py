@@ -43,6 +43,8 @@ class Table:
         Origin of the times, where they were stamps.
     notes
         Changes made to the table: lines left out, units converted, gaps filled.
+    time_unit
+        Unit of t for the axes of plots: "s" where the unit of the times is known or they were stamps.
 
     """
 
@@ -51,6 +53,7 @@ class Table:
     names: tuple[str, ...]
     start: datetime | None
     notes: tuple[str, ...]
+    time_unit: str | None = None
 
     def __repr__(self) -> str:
         return f"Table({format_count(len(self.t), 'row')}, names={list(self.names)!r})"
@@ -140,7 +143,7 @@ def collect_table(
     chunks = list(observe(reader.chunks()))
     t = np.concatenate([chunk.t for chunk in chunks])
     values = np.concatenate([chunk.values for chunk in chunks])
-    return Table(t, values, reader.names, reader.start, reader.notes)
+    return Table(t, values, reader.names, reader.start, reader.notes, reader.time_unit)
 
 
 @contextmanager
@@ -199,11 +202,12 @@ def _table_from_frame(frame: Any, options: TableOptions) -> Table:
     names = [str(name) for name in frame.columns]
     time = _time_column(frame, names, options)
     notes: tuple[str, ...] = ()
+    time_unit = None
     if options.dt is not None:
         t, start = options.dt * np.arange(len(frame), dtype=np.float64), None
     else:
         times, title = (frame.index, frame.index.name or "") if time is None else (frame.iloc[:, time], names[time])
-        t, start, notes = _convert_times(times, str(title), options)
+        t, start, time_unit, notes = _convert_times(times, str(title), options)
     chosen = _value_columns(names, time, options)
     values = _values(frame, names, chosen)
     descends = t[1:] < t[:-1]
@@ -221,7 +225,7 @@ def _table_from_frame(frame: Any, options: TableOptions) -> Table:
         )
     filled = gaps.fill(Samples(t, values, np.arange(len(t))))
     gaps.finish()
-    return Table(filled.t, filled.values, value_names, start, (*notes, *gaps.notes))
+    return Table(filled.t, filled.values, value_names, start, (*notes, *gaps.notes), time_unit)
 
 
 def _time_column(frame: Any, names: Sequence[str], options: TableOptions) -> int | None:
@@ -251,8 +255,10 @@ def _value_columns(names: Sequence[str], time: int | None, options: TableOptions
     return chosen
 
 
-def _convert_times(values: Any, name: str, options: TableOptions) -> tuple[Array, Any, tuple[str, ...]]:
-    """Return times in seconds, their origin where they are stamps, and notes."""
+def _convert_times(
+    values: Any, name: str, options: TableOptions
+) -> tuple[Array, datetime | None, str | None, tuple[str, ...]]:
+    """Return times, in seconds where their unit is known, their origin where they are stamps, "s" or None, and notes."""
     kind = str(values.dtype)
     if values.isna().any():
         raise FileFormatError(f"{_TITLE}, row {int(np.argmax(values.isna()))} has no time; remove the row")
@@ -261,10 +267,11 @@ def _convert_times(values: Any, name: str, options: TableOptions) -> tuple[Array
     if kind.startswith("datetime64"):
         stamps = values.to_numpy(dtype="datetime64[ns]").astype(np.int64)
         first = values[0] if not hasattr(values, "iloc") else values.iloc[0]
-        return (stamps - stamps[0]) / 1e9, first.to_pydatetime(warn=False), ("times counted in seconds from the first",)
+        note = "times counted in seconds from the first"
+        return (stamps - stamps[0]) / 1e9, first.to_pydatetime(warn=False), "s", (note,)
     if kind.startswith("timedelta64"):
         spans = np.asarray(values.to_numpy(), dtype="timedelta64[ns]").astype(np.int64)
-        return spans / 1e9, None, ()
+        return spans / 1e9, None, "s", ()
     if values.dtype.kind not in "iuf":
         raise FileFormatError(
             f"{_TITLE}: times of type {kind} are not supported; give numbers, or pandas.to_datetime of them"
@@ -275,7 +282,7 @@ def _convert_times(values: Any, name: str, options: TableOptions) -> tuple[Array
     t = np.asarray(values.to_numpy(), dtype=np.float64) * factor / divisor
     if unit is None:
         reject_epoch_numbers(float(t[0]), f"{_TITLE}, row 0")
-    return t, None, notes
+    return t, None, None if unit is None else "s", notes
 
 
 def _values(frame: Any, names: Sequence[str], chosen: Sequence[int]) -> Array:

@@ -177,3 +177,13 @@ def test_static_gains_networks_of_parameters_and_no_inputs():
 def test_bad_arguments_are_told(arguments, message):
     with pytest.raises(InvalidSignalError, match=message):
         drawn(SMALL_SYSTEMS["real"], 0).step_response(**arguments)
+
+
+def test_times_of_coupled_blocks_with_many_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    A = np.diag([-1.0, -1.0, -3.0]) + np.diag([1.0, 0.0], k=1)  # a Jordan block, which does not decouple
+    system = ltinet.StateSpace(A, np.eye(3), np.eye(3))
+    expected = system.step_response()
+    monkeypatch.setattr("ltinet.analysis.response_times._MAX_AMPLITUDES", 0)  # as with 400 inputs and outputs
+    response = system.step_response()
+    assert response.t[-1] >= 0.5 * expected.t[-1]
+    np.testing.assert_allclose(response.y[:, -1].T, system.dcgain(), atol=0.02)

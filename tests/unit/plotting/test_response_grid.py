@@ -82,3 +82,10 @@ def test_a_logarithmic_axis_begins_shortly_before_the_response_does():
 def test_bad_arguments_are_refused(t, y, options, message):
     with pytest.raises(ltinet.PlottingError, match=message):
         draw_responses(t, y, **options)
+
+
+def test_names_of_outputs_fit_beside_their_rows():
+    names = [f"Temperature of wall {k} (°C)" for k in range(4)]
+    panels = draw_responses(T, np.random.default_rng(0).standard_normal((1, 101, 4)), names=names)
+    check_texts(panels[0, 0].figure)
+    assert [row[0].get_ylabel().replace("\n", " ") for row in panels] == names

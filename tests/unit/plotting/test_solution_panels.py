@@ -73,8 +73,8 @@ def test_the_bound_is_told_for_short_runs_and_on_request():
     net = ltinet.construct(SYSTEM)
     t = np.linspace(0.0, 1.0, 20_002)
     assert net.simulate(t, t).plot().axes[0].get_title() == ""
-    assert net.simulate(t, t).plot(bound=True).axes[0].get_title().startswith("errors below")
-    assert net.simulate(T, T).plot().axes[0].get_title().startswith("errors below")
+    assert net.simulate(t, t).plot(bound=True).axes[0].get_title().startswith("simulation errors below")
+    assert net.simulate(T, T).plot().axes[0].get_title().startswith("simulation errors below")
     assert net.simulate(T, T).plot(bound=False).axes[0].get_title() == ""
 
 
@@ -91,3 +91,23 @@ def test_texts_neither_overlap_nor_leave_the_figure(shape):
 def test_nothing_to_draw_is_said_in_words(shape):
     panels = draw_solution(T[: shape[-2]], np.zeros(shape))
     assert "nothing to draw" in panels[0].texts[0].get_text()
+
+
+def test_approximated_delays_are_in_the_title():
+    plant = ltinet.pade(ltinet.tf([2], [10, 1], input_delay=3), 4)
+    loop = ltinet.feedback(ltinet.pid(1.0, 0.1) * plant)
+    title = loop.simulate(np.ones(61), np.linspace(0.0, 60.0, 61)).plot().axes[0].get_title()
+    assert "Padé approximants of order 4" in " ".join(title.split())
+    assert "simulation errors below" in title
+
+
+def test_long_names_fit_beside_their_panels():
+    names = [
+        "Temperature of the wall (°C)",
+        "Displacement of the tip (mm)",
+        "Pressure in the chamber (Pa)",
+        "Flow (l/s)",
+    ]
+    panels = draw_solution(T, np.stack([T, T, T, T], axis=1), names=names, inputs=(T, T), input_names=["Opening (%)"])
+    check_texts(panels[0].figure)
+    assert [axes.get_ylabel().replace("\n", " ") for axes in panels] == [*names, "Opening (%)"]

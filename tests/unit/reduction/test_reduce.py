@@ -190,13 +190,18 @@ def test_pictures() -> None:
     found = ltinet.reduce(ltinet.named_system("heat_rod", n_states=30), order=4)
     axes = found.plot.error(np.geomspace(0.01, 100.0, 20)).axes[0]
     assert len(axes.lines) == 3
-    shaded, _ = found.plot.bode(np.geomspace(0.01, 100.0, 50)).axes
-    (patch,) = shaded.patches
-    low, high = shaded.get_ylim()
-    assert patch.get_extents().transformed(shaded.transData.inverted()).y0 == pytest.approx(low)
-    level = 20.0 * np.log10(found.error_bound)
-    assert low < level < high
-    assert patch.get_extents().transformed(shaded.transData.inverted()).y1 == pytest.approx(level)
+    omega = np.geomspace(0.01, 100.0, 50)
+    above, _ = found.plot.bode(omega).axes
+    assert f"error ≤ {found.error_bound:.1e}" in above.get_title()
+    gains = np.abs(found.system.frequency_response(omega)[:, 0, 0])
+    assert gains.min() < found.error_bound < gains.max()
+    (band,) = above.collections
+    edges = band.get_paths()[0].vertices
+    for line, gain in zip(np.log10(omega), gains, strict=True):
+        at = edges[np.isclose(np.log10(edges[:, 0]), line, rtol=0, atol=1e-9), 1]
+        lowest = 20.0 * np.log10(gain - found.error_bound) if gain > found.error_bound else -np.inf
+        assert at.min() == pytest.approx(max(lowest, above.get_ylim()[0]))
+        assert at.max() == pytest.approx(20.0 * np.log10(gain + found.error_bound))
     assert found.plot.hankel().axes[0].get_yscale() == "log"
 
 

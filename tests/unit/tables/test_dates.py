@@ -103,3 +103,51 @@ def test_points_in_values_are_refused_beside_points_in_dates(stamp: str, cells: 
     text = f"Zeit;u;v\n13.03.2026 07:00:00;1,5;2,5\n{stamp};{cells}\n13.03.2026 09:00:00;1,5;2,5\n"
     with pytest.raises(FileFormatError, match=r"line 3.*decimal mark"):
         read(text, decimal=",")
+
+
+@pytest.mark.parametrize(
+    ("date", "clock", "delimiter", "day_first"),
+    [
+        ("%d.%m.%Y", "%H:%M:%S,%f", ";", True),
+        ("%m/%d/%Y", "%I:%M:%S %p", "\t", False),
+        ("%Y-%m-%d", "%H:%M:%S", ",", None),
+        ("%Y-%m-%d", "%H:%M:%S.%f", " ", None),
+        ("%Y/%m/%d", "%H:%M", ";", None),
+    ],
+)
+def test_a_date_and_a_time_of_day_in_two_columns_are_one_time(
+    date: str, clock: str, delimiter: str, day_first: bool | None
+) -> None:
+    moments = [datetime(2026, 3, 4, 23) + timedelta(minutes=7 * k) for k in range(60)]  # past midnight
+    mark = "," if "," in clock else "."
+    lines = [delimiter.join(["Uhrzeit", "u", "Datum"])]
+    lines += [delimiter.join([m.strftime(clock), f"{k}{mark}5", m.strftime(date)]) for k, m in enumerate(moments)]
+    for content in ("\n".join(lines), "\n".join([lines[0], "# a comment", *lines[1:]])):  # by both parsers
+        table = read(content, day_first=day_first)
+        np.testing.assert_array_equal(table.t, 420.0 * np.arange(60))
+        assert table.start == moments[0]
+        assert table.names == ("u",)
+        np.testing.assert_array_equal(table.values[:, 0], np.arange(60) + 0.5)
+        assert "times read from the columns 'Datum' and 'Uhrzeit'" in table.notes
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ("2026-03-04;;1", r"line 3, column 'Date': the cell is empty; every row needs its time"),
+        (";08:01:00;1", r"line 3, column 'Date': the cell is empty; every row needs its time"),
+        ("2026-03-04;25:00:00;1", r"line 3: there is no time '2026-03-04 25:00:00'"),
+        ("2026-03-04;08:00 oclock;1", r"line 3, column 'Date': '2026-03-04 08:00 oclock' is not a time"),
+        ("04.03.26;08:01:00;1", r"line 3, column 'Date': '04.03.26 08:01:00' is not a time"),
+    ],
+)
+def test_faults_of_two_columns_of_times_are_named(second: str, message: str) -> None:
+    with pytest.raises(FileFormatError, match=message):
+        read(f"Date;Time;u\n2026-03-04;08:00:00;0\n{second}\n2026-03-04;08:02:00;0\n")
+
+
+def test_two_columns_of_times_that_are_not_a_date_and_a_time_of_day_are_refused() -> None:
+    with pytest.raises(FileFormatError, match=r"2 time columns, 'Date' and 'Time'.*time="):
+        read("Date;Time;u\n2026-03-04;1.5;0\n2026-03-04;2.5;0\n")
+    with pytest.raises(FileFormatError, match="year in four digits"):
+        read("Date;Time;u\n04.03.26;08:00;0\n04.03.26;08:01;0\n")

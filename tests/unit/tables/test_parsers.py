@@ -26,9 +26,9 @@ def with_arrow() -> Iterator[None]:
         yield
 
 
-def outcome(content: bytes) -> tuple[bytes, bytes] | str:
+def outcome(content: bytes, **options: object) -> tuple[bytes, bytes] | str:
     try:
-        table = read_table(io.BytesIO(content))
+        table = read_table(io.BytesIO(content), **options)
     except FileFormatError as error:
         return str(error)
     return table.t.tobytes(), table.values.tobytes()
@@ -47,3 +47,20 @@ def test_parsers_agree(cells: list[tuple[str, str]], delimiter: str) -> None:
         patch.setattr("ltinet.tables.rows._parse_fast", lambda *_: None)
         row_by_row = outcome(content)
     assert by_arrow == by_numpy == row_by_row
+
+
+NOTE = st.sampled_from(["ok", "", "1,5", "a.b", "# c", '"x"', "5 %"])
+CLOCK = st.sampled_from(["08:00:00,5", "8:00:00.5", "", "08:00 PM", "8", "\x01"])
+COMMA = st.sampled_from(["1,5", "-0", "1.5", "1.234,5", "", " 7 ", "\x01", "1\x015"])
+
+
+@given(st.lists(st.tuples(NOTE, CLOCK, COMMA), min_size=1, max_size=4))
+def test_parsers_agree_on_stamps_and_chosen_columns(cells: list[tuple[str, str, str]]) -> None:
+    lines = [f"{note};{13 + k}.03.2026;{clock};{value}" for k, (note, clock, value) in enumerate(cells)]
+    first = "ok;12.03.2026;08:00:00,5;0,5"
+    content = "\n".join(["Note;Date;Time;v", first, *lines, ""]).encode()
+    options = {"columns": "v", "day_first": True, "decimal": ",", "zone": "UTC"}
+    fast = outcome(content, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ltinet.tables.rows._parse_fast", lambda *_: None)
+        assert outcome(content, **options) == fast

@@ -29,7 +29,8 @@ export function columnsForm(parts, act) {
   parts["columns-again"].addEventListener("click", () => act.read(blob, readingOptions()));
   parts["columns-close"].addEventListener("click", () => { parts.columns.hidden = true; });
 
-  // A file that could not be read is shown without columns, to choose how it is read.
+  // Show the form and return the guessed columns. A file that could not be read is shown without columns, to choose how
+  // it is read.
   return (upload, source = null) => {
     if (source !== blob) {
       for (const own of parts.reading.querySelectorAll("[data-option]")) own.value = "";
@@ -56,5 +57,6 @@ export function columnsForm(parts, act) {
     }));
     parts.columns.hidden = false;
     parts["columns-list"].querySelector("select")?.focus();
+    return { drive: chosen("drive"), answer: chosen("answer") };
   };
 }

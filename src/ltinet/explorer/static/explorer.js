@@ -160,8 +160,10 @@ export async function startExplorer(root, source) {
       page.dropped.set(upload.hash, file);
       start.files = [...start.files.filter((known) => known.hash !== upload.hash), upload];
       parts.error.hidden = true;
-      if (upload.kind === "table") openColumns(upload, file);
-      else turn(otherSystem(`file:${upload.hash}`));
+      const system = `file:${upload.hash}`;
+      if (upload.kind !== "table") { turn(otherSystem(system)); return; }
+      const guess = openColumns(upload, file);
+      if (page.view === null && guess.drive && guess.answer) turn(otherSystem(system, guess));
     } catch (error) {
       fail(error);
       if (/\.(csv|tsv|txt|dat)$/i.test(file.name)) openColumns({ name: file.name, columns: [], roles: [] }, file);
@@ -224,6 +226,14 @@ export async function startExplorer(root, source) {
   for (const own of [parts.drive, parts.input, parts.output, parts.end, parts.system]) own.disabled = source.isFixed === true;
   drawDownloads(parts, root, source, () => queryOf(page.state));
   source.onReturn((query) => { page.state = stateOf(query || start.first); clearTimeout(page.timers.band); go(page.state); });
+  // A page that was started with a table shows the system between the columns that are guessed.
+  async function takeTable() {
+    fill(parts.system, start.examples.map((own) => [own.name, own.title]), "");
+    const { blob } = await source.file("table", "");
+    await take(new File([blob], start.table));
+  }
+
   page.state = stateOf(source.address() || start.first);
-  go(page.state);
+  if (start.table && !source.address()) takeTable();
+  else go(page.state);
 }
