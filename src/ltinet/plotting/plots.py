@@ -40,10 +40,10 @@ class NetworkPlots(ResponsePlots):
         Function that returns default frequencies.
     names, input_names : sequence of str, optional
         Names of outputs and inputs.
-    error : ResponseError, optional
-        Error of the frequency response, if the system is a reduced model that stands for a larger one.
     error_bound : float, optional
         Proven bound on the error of H(jω), below which Bode plots are shaded.
+    reduce : callable, optional
+        Function that reduces a system that is too large; it is called when something is drawn.
     """
 
     system: PlottableNetworkSystem
@@ -145,23 +145,23 @@ class SystemPlots(ResponsePlots):
         Function that returns default frequencies.
     names, input_names : sequence of str, optional
         Names of outputs and inputs.
-    error : ResponseError, optional
-        Error of the frequency response, if the system is a reduced model that stands for a larger one.
     error_bound : float, optional
         Proven bound on the error of H(jω), below which Bode plots are shaded.
+    reduce : callable, optional
+        Function that reduces a system that is too large; it is called when something is drawn.
     """
 
     def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":
         """Draw magnitude, phase, step response and poles on one 16:9 page."""
         page = get_figure(figure, width=SLIDE_SIZE[0], height=SLIDE_SIZE[1])
         left, right = page.subfigures(1, 2, width_ratios=(1.1, 1.0), squeeze=False)[0]
-        system = self.system
+        system = self._drawn.system
         poles = system.poles()
         ends = f"{format_count(system.n_inputs, 'input')} → {format_count(system.n_outputs, 'output')}"
         page.suptitle(f"{ends}, {format_count(len(poles), 'pole')}", fontsize="large")
         upper, lower = right.subplots(2, 1)
         draw_spectrum([poles], key=False, ax=lower)
-        lower.set_title("poles" if self.error is None else "poles of the reduced model", fontsize="medium")
+        lower.set_title("poles" if self._drawn.error is None else "poles of the reduced model", fontsize="medium")
         if not self._has_channels:
             for axes in (left.subplots(), upper):
                 draw_placeholder(axes, "no inputs or no outputs")
@@ -172,8 +172,8 @@ class SystemPlots(ResponsePlots):
             omega, H, pairs=shown.chosen, names=self.names, input_names=self.input_names, delays=self._delays,
             figure=left,
         )  # fmt: skip
-        if self.error is not None:
-            draw_error_bands(panels, H, shown.chosen, self.error)
+        if self._drawn.error is not None:
+            draw_error_bands(panels, H, shown.chosen, self._drawn.error)
         self._draw_steps(upper, shown)
         return page.canvas.figure
 
@@ -189,7 +189,7 @@ class SystemPlots(ResponsePlots):
         -------
         matplotlib.figure.Figure
         """
-        return figure_of(self._titled(draw_spectrum([self.system.poles()], ax=ax)))
+        return figure_of(self._titled(draw_spectrum([self._drawn.system.poles()], ax=ax)))
 
 
 @final

@@ -8,11 +8,12 @@ The frequencies of a Nyquist plot are refined until no straight piece is longer 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
 from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_pairs
@@ -47,6 +48,14 @@ ResponseFunction = Callable[..., PlottableResponse]
 """Step or impulse response of all outputs to all inputs, or of one of them."""
 
 
+class DrawnSystem(NamedTuple):
+    """System that is drawn, with the error of its frequency response if it is the reduced model of a large one."""
+
+    system: PlottableSystem
+    frequencies: Callable[[], Array]
+    error: ResponseError | None
+
+
 @dataclass(frozen=True)
 class ResponsePlots:
     """Plots of a system from its own responses: the base class of the plots of systems and networks."""
@@ -57,10 +66,16 @@ class ResponsePlots:
     names: OptionalNames = None
     """Names of the outputs."""
     input_names: OptionalNames = None
-    error: ResponseError | None = None
-    """Error of the frequency response, if the system is a reduced model that stands for a larger one."""
     error_bound: float | None = None
     """Proven bound on the error of H(jω), below which Bode plots are shaded."""
+    reduce: Callable[[], DrawnSystem | None] | None = None
+    """Function that reduces a system that is too large; it is called when something is drawn."""
+
+    @cached_property
+    def _drawn(self) -> DrawnSystem:
+        """System that is drawn: the reduced model of a large one."""
+        reduced = None if self.reduce is None else self.reduce()
+        return DrawnSystem(self.system, self.frequencies, None) if reduced is None else reduced
 
     def bode(
         self,
@@ -92,9 +107,9 @@ class ResponsePlots:
             chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays,
             error_bound=self.error_bound, figure=figure,
         )  # fmt: skip
-        if self.error is not None:
+        if self._drawn.error is not None:
             drawn = select_pairs(peak_gains(H), pairs, names=self.names, input_names=self.input_names).chosen
-            draw_error_bands(panels, H, drawn, self.error)
+            draw_error_bands(panels, H, drawn, self._drawn.error)
         return figure_of(panels)
 
     def nyquist(
@@ -125,7 +140,9 @@ class ResponsePlots:
         """
         chosen, H = self._frequency_response(omega)
         if omega is None:
-            H = refine_curve(self.system.frequency_response, chosen, H, nyquist_radius(H) if limit is None else limit)
+            H = refine_curve(
+                self._drawn.system.frequency_response, chosen, H, nyquist_radius(H) if limit is None else limit
+            )
         axes = draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
         return figure_of(self._titled(axes))
 
@@ -142,7 +159,9 @@ class ResponsePlots:
         matplotlib.figure.Figure
         """
         is_discrete = getattr(self.system, "dt", None) is not None
-        axes = draw_pole_zero_map(self.system.poles(), self.system.zeros(), is_discrete=is_discrete, ax=ax)
+        axes = draw_pole_zero_map(
+            self._drawn.system.poles(), self._drawn.system.zeros(), is_discrete=is_discrete, ax=ax
+        )
         return figure_of(self._titled(axes))
 
     def step(
@@ -169,7 +188,9 @@ class ResponsePlots:
         matplotlib.figure.Figure
             Figure; its `axes` are those of the first output for all inputs, of the second, and so on.
         """
-        return self._draw_grid(self.system.step_response, t, input, output, final=self.system.dcgain(), figure=figure)
+        return self._draw_grid(
+            self._drawn.system.step_response, t, input, output, final=self._drawn.system.dcgain(), figure=figure
+        )
 
     def impulse(
         self,
@@ -196,23 +217,25 @@ class ResponsePlots:
             Figure; its `axes` are those of the first output for all inputs, of the second, and so on.
         """
         no_final_values = np.full((self.system.n_outputs, self.system.n_inputs), np.nan)
-        return self._draw_grid(self.system.impulse_response, t, input, output, final=no_final_values, figure=figure)
+        return self._draw_grid(
+            self._drawn.system.impulse_response, t, input, output, final=no_final_values, figure=figure
+        )
 
     def _titled(self, axes: "Axes") -> "Axes":
         """Add the error of a reduced model to the title."""
-        if self.error is not None:
-            axes.set_title(f"reduced model, {self.error.description}", fontsize="medium", color="0.25")
+        if self._drawn.error is not None:
+            axes.set_title(f"reduced model, {self._drawn.error.description}", fontsize="medium", color="0.25")
         return axes
 
     def _frequency_response(self, omega: ArrayLike | None) -> tuple[Array, Complex]:
         """Return given or default frequencies, and H there."""
         if omega is None:
-            chosen = self.frequencies()
+            chosen = self._drawn.frequencies()
             most = max(_MAX_VALUES // max(self.system.n_inputs * self.system.n_outputs, 1), _MIN_FREQUENCIES)
             chosen = chosen[:: math.ceil(len(chosen) / most)]
         else:
             chosen = np.asarray(omega, dtype=np.float64)
-        return chosen, self.system.frequency_response(chosen)
+        return chosen, self._drawn.system.frequency_response(chosen)
 
     @property
     def _delays(self) -> Array | None:
@@ -231,13 +254,13 @@ class ResponsePlots:
 
     def _draw_steps(self, axes: "Axes", shown: PairSelection) -> None:
         """Draw step responses and DC gains on one pair of axes."""
-        gains, chosen = self.system.dcgain(), shown.chosen
+        gains, chosen = self._drawn.system.dcgain(), shown.chosen
         if self.system.n_inputs <= _MAX_INPUTS:
-            response = self.system.step_response()
+            response = self._drawn.system.step_response()
             times, responses = response.t, [response.y[column, :, output] for output, column in chosen]
         else:
             columns = list(dict.fromkeys(column for _, column in chosen))
-            times, y, _ = _simulate_inputs_separately(self.system.step_response, None, columns)
+            times, y, _ = _simulate_inputs_separately(self._drawn.system.step_response, None, columns)
             responses = [y[columns.index(column), :, output] for output, column in chosen]
         draw_time_lines(axes, times, responses, shown.styles, [gains[pair] for pair in chosen])
         set_time_axis(axes, times, np.stack(responses))
@@ -277,7 +300,7 @@ class ResponsePlots:
         return figure_of(panels)
 
     def __dir__(self) -> list[str]:
-        return dir_without(self, "system", "frequencies", "names", "input_names", "error_bound")
+        return dir_without(self, "system", "frequencies", "names", "input_names", "error_bound", "reduce")
 
 
 def _simulate_inputs_separately(
