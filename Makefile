@@ -135,7 +135,8 @@ bench-learn: $(VENV)/.bench $(VENV)/.torch $(VENV)/.bench-learn
 	$(BENCH).learning $(BENCH_ARGS)
 	$(BENCH).learning.loops
 
-# State-space layers: time beside S4D's FFT layer, and four layers on two tasks beside LRU and GRU; make bench-layers BENCH_ARGS=--speed.
+# State-space layers: time beside S4D's FFT layer, and four layers on two tasks beside LRU and GRU; make bench-layers BENCH_ARGS=--speed;
+# BENCH_ARGS=--stream compares a million single steps with the whole call.
 bench-layers: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).learning.layers $(BENCH_ARGS)
 

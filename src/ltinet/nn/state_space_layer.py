@@ -19,6 +19,8 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
 from ltinet.nn.maps import require_positive_integers
 from ltinet.signals.sampled import Hold, validate_hold
+from ltinet.signals.times import as_time_step
+from ltinet.state_space import StateSpace
 from ltinet.systems.hippo import (
     fout_matrices,
     legs_matrices,
@@ -27,16 +29,20 @@ from ltinet.systems.hippo import (
     s4d_legs_poles,
     s4d_lin_poles,
 )
+from ltinet.systems.signal_names import UNNAMED
+from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import require_continuous_time
 from ltinet.torch.channels import (
     advance_channels,
     channel_kernels,
+    channel_of,
     channel_step,
     run_channels_from_rest,
     run_channels_in_blocks,
     scale_time,
     split_channels,
 )
+from ltinet.torch.linear_network import rebuild_network
 from ltinet.torch.packed_system import PackedSystem, pack_system
 from ltinet.torch.parameters import (
     build_system,
@@ -93,6 +99,9 @@ class StateSpaceLayer(DoublePrecisionModule):
     normal part of HiPPO-LegS; all three diagonal with B = 1. "hippo_legs", "legt" and "fout" are the HiPPO matrices of
     `ltinet.named_system`, block-diagonalized. C and D are drawn at random, with `mixing` B too, by `torch.manual_seed`.
     A system or network is taken as it is, in each channel.
+
+    `state_dict` holds all numbers: `torch.save(layer.state_dict(), path)`, and `load_state_dict` into a layer of the same
+    sizes and start. `to_network` converts a channel, or a layer with `mixing`, to a `DynamicNetwork`.
 
     Parameters
     ----------
@@ -213,7 +222,8 @@ class StateSpaceLayer(DoublePrecisionModule):
         u : Tensor
             Samples `(…, T, d_model)`.
         state : Tensor, optional
-            Final state of a previous run, to continue it; at rest by default.
+            Initial state: that of a previous run, which is continued, `(…, d_model, n_states)` or with `mixing`
+            `(…, n_states)`, for each sequence or for all of them. At rest by default.
         return_state : bool
             Return the outputs and the final state.
 
@@ -286,6 +296,61 @@ class StateSpaceLayer(DoublePrecisionModule):
             else:
                 y, end = advance_one_step(step, sample, -(sample.to(step.G1.dtype) @ step.G1.mT) if w is None else w)
         return y.view(u.shape).to(u.dtype), self._user_state(end, batch)
+
+    def to_network(self, channel: int | None = None, *, dt: float | None = None) -> DynamicNetwork:
+        """Convert the current parameters of a channel, or with `mixing` of the whole layer, to a network.
+
+        `net.simulate(u, dt * np.arange(T))` gives the outputs of the layer, whose hold is that of the network. Its states are
+        those of its blocks.
+
+        Parameters
+        ----------
+        channel : int, optional
+            Channel, counted from 0; required without `mixing`, not taken with it.
+        dt : float, optional
+            Time between samples of the network, which scales its poles; by default the time step of the channel. With
+            `mixing` it is required if the time steps of the poles differ.
+
+        Returns
+        -------
+        DynamicNetwork
+            Network with `dt` as `sample_time`.
+
+        Raises
+        ------
+        InvalidNetworkError
+            The channel is not valid, or dt is missing.
+        InvalidSignalError
+            dt is not valid.
+        """
+        system = self.system()
+        with torch.no_grad():
+            if self.mixing:
+                if channel is not None:
+                    raise InvalidNetworkError(
+                        "a layer with mixing is one system; leave channel out: layer.to_network()"
+                    )
+                time_steps = self.dt
+            else:
+                if not isinstance(channel, int | np.integer) or not 0 <= channel < self.d_model:
+                    raise InvalidNetworkError(
+                        f"channel must be an integer from 0 to {self.d_model - 1}, got {channel!r}; each channel is a "
+                        "network of its own."
+                    )
+                system, time_steps = channel_of(system, int(channel)), self.dt[channel : channel + 1]
+            if dt is None and bool((time_steps != time_steps[0]).any()):
+                raise InvalidNetworkError(
+                    "the time steps of the poles differ; give the time between samples of the network: dt=1.0"
+                )
+            step = float(time_steps[0]) if dt is None else as_time_step(dt, "dt")
+            n, device = self.n_states, self.B.device
+            system = scale_time(system, torch.full((n,), 1.0 / step, dtype=torch.float64, device=device))
+        identity = torch.eye(n, dtype=torch.float64)
+        result = rebuild_network(system, to_user=identity, from_user=identity, names=UNNAMED)
+        settings = SignalSettings(hold=self.hold, sample_time=step)
+        return DynamicNetwork(
+            result.network, result.form, StateSpace.of(result.system, settings=settings), result.blocks
+        )
 
     def one_step(self) -> OneStep:
         """Return the matrices of a step, cached while parameters do not change and no derivatives are required.

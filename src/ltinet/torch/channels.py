@@ -66,6 +66,15 @@ def split_channels(system: TensorSystem, n_channels: int) -> TensorSystem:
     )
 
 
+def channel_of(system: TensorSystem, channel: int) -> TensorSystem:
+    """Return the system of one channel, without the axis of channels."""
+    return TensorSystem(
+        *(part[channel] for part in system[:3]),
+        tuple(F[channel] for F in system.blocks),
+        *(part[channel] for part in system[4:]),
+    )
+
+
 def channel_step(system: TensorSystem, *, linear: bool) -> OneStep:
     """Compute the matrices of a step of unit length; all have an axis of channels in front."""
     decay, first, second = propagator_and_input_integrals(system, 1.0)
