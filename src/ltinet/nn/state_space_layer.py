@@ -34,7 +34,6 @@ from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import require_continuous_time
 from ltinet.torch.channels import (
     advance_channels,
-    channel_kernels,
     channel_of,
     channel_step,
     run_channels_from_rest,
@@ -62,7 +61,7 @@ from ltinet.torch.planner import (
     warn_of_single_precision,
 )
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
-from ltinet.torch.uniform import advance_one_step
+from ltinet.torch.uniform import advance_one_step, time_block_kernels
 from ltinet.torch.validation import (
     DoublePrecisionModule,
     compute_dtype,
@@ -264,7 +263,7 @@ class StateSpaceLayer(DoublePrecisionModule):
         sizes = ProblemSizes.of(u[..., :1], n_states=self.n_states, n_outputs=1, growth=self.growth)
         if w is None and not with_end and sizes.growth <= MAX_CONVOLUTION_GROWTH:
             return run_channels_from_rest(step, u, linear=self.hold == "linear"), None
-        kernels = channel_kernels(step, select_block_width(sizes), u.shape[1], u.dtype)
+        kernels = time_block_kernels(step, select_block_width(sizes), u.shape[1], u.dtype)
         return run_channels_in_blocks(kernels, u, w)
 
     def step(self, u: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -13,8 +13,9 @@ import ltinet
 from ltinet import nn
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
 from ltinet.systems.hippo import s4d_inv_poles, s4d_legs_poles, s4d_lin_poles
-from ltinet.torch.channels import _ChannelConvolution, channel_kernels, run_channels_in_blocks
+from ltinet.torch.channels import _ChannelConvolution, run_channels_in_blocks
 from ltinet.torch.planner import Plan
+from ltinet.torch.uniform import time_block_kernels
 
 STARTS = ("s4d_lin", "s4d_inv", "s4d_legs", "hippo_legs", "legt", "fout")
 # Coupled blocks are scaled by cond(T) ≤ 1e4 and lose as many units of rounding; others lose a few dozen.
@@ -125,7 +126,7 @@ def test_batches_of_any_shape_and_half_precision():
 def test_blocks_of_time_of_any_width(width):
     layer = nn.StateSpaceLayer(2, 6, init="legt", hold="linear")
     u = torch.randn(3, 32, 2, dtype=torch.float64)
-    y, _ = run_channels_in_blocks(channel_kernels(layer.one_step(), width, 32, u.dtype), u, None)
+    y, _ = run_channels_in_blocks(time_block_kernels(layer.one_step(), width, 32, u.dtype), u, None)
     assert_close(y, layer(u))
 
 
