@@ -136,6 +136,15 @@ def test_overviews_name_the_reduced_model():
     mpl.pyplot.close("all")
 
 
+def test_errors_of_large_reductions_are_drawn_at_few_frequencies_with_progress():
+    states = []
+    figure = ltinet.reduce(PLATE, tolerance=1e-3).plot.error(progress=states.append)
+    assert {len(line.get_xdata()) for line in figure.axes[0].get_lines() if len(line.get_xdata()) > 2} == {40}
+    assert states[-1].fraction == 1.0
+    assert len({state.fraction for state in states}) > 10
+    mpl.pyplot.close("all")
+
+
 def test_large_systems_are_reduced_when_something_is_drawn(monkeypatch):
     reductions = []
 
