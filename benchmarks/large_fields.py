@@ -121,6 +121,7 @@ def fields(n: int, tolerance: float) -> None:
     )
     for kind, u in random_inputs(t, 2, seed=5).items():
         field = red.lift(red.net.simulate(u, t, hold="zero"))
+        assert field.error_bound is not None  # A is symmetric
         transformed = np.zeros((len(u), edge, edge))
         shares = np.zeros(4)
         largest = np.zeros(len(u))

@@ -6,6 +6,7 @@ x' = A x + B u, y = C x + D u with one time step for each channel, trained in co
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -456,25 +457,20 @@ def _channel_systems(start: _Start, d_model: int) -> PackedSystem:
             "independent channels, or mixing=True"
         )
     side_by_side = _side_by_side(packed)
-    return PackedSystem(
+    return replace(
+        packed,
         pair_rates=np.tile(packed.pair_rates, d_model),
         real_rates=np.tile(packed.real_rates, d_model),
         groups=tuple(group * d_model for group in packed.groups),
         B=side_by_side(np.repeat(packed.B.T, d_model, 0))[:, None],
         C=side_by_side(C)[None],
         D=D,
-        to_user=packed.to_user,
-        from_user=packed.from_user,
-        to_blocks=packed.to_blocks,
-        from_blocks=packed.from_blocks,
     )
 
 
 def _side_by_side(packed: PackedSystem) -> Callable[[Array], Array]:
     """Return the map from rows `(d, n)` to the `(d n,)` states of d systems, all states of a kind together."""
-    pairs, reals = len(packed.pair_rates), len(packed.real_rates)
-    sizes = [pairs, pairs, reals, *(len(group) * len(group[0].F) for group in packed.groups)]
-    stops = np.cumsum(sizes)[:-1]
+    stops = np.cumsum(_numbers_of_states(packed))[:-1]
     return lambda rows: np.concatenate([part.ravel() for part in np.split(rows, stops, axis=1)])
 
 
@@ -489,17 +485,11 @@ def _mixing_system(start: _Start, d_model: int) -> PackedSystem:
             )
         return packed
     n = packed.B.shape[0]
-    return PackedSystem(
-        pair_rates=packed.pair_rates,
-        real_rates=packed.real_rates,
-        groups=packed.groups,
+    return replace(
+        packed,
         B=packed.from_user @ _normal(n, d_model, variance=1.0 / d_model),
         C=_normal(d_model, n, variance=start.variance / n) @ packed.to_user,
         D=np.diag(_normal(1, d_model)[0]),
-        to_user=packed.to_user,
-        from_user=packed.from_user,
-        to_blocks=packed.to_blocks,
-        from_blocks=packed.from_blocks,
     )
 
 

@@ -62,9 +62,13 @@ def split_channels(system: TensorSystem, n_channels: int) -> TensorSystem:
 def channel_of(system: TensorSystem, channel: int) -> TensorSystem:
     """Return the system of one channel, without the axis of channels."""
     return TensorSystem(
-        *(part[channel] for part in system[:3]),
-        tuple(F[channel] for F in system.blocks),
-        *(part[channel] for part in system[4:]),
+        pair_rates=system.pair_rates[channel],
+        frequencies=system.frequencies[channel],
+        real_rates=system.real_rates[channel],
+        blocks=tuple(F[channel] for F in system.blocks),
+        B=system.B[channel],
+        C=system.C[channel],
+        D=system.D[channel],
     )
 
 
