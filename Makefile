@@ -17,7 +17,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test test-all stress coverage hostile fuzz mutants test-kernels test-random test-oldest wheel-check lint format \
-        docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-export export-agreement bench-learn bench-layers bench-gpu bench-nonlinear \
+        docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-fields bench-export export-agreement bench-learn bench-layers bench-gpu bench-nonlinear \
         bench-fine-tuning bench-explore soak clean
 
 # The paper, reproduced: the last line is the path of a page to open.
@@ -118,6 +118,10 @@ bench-reduce: $(VENV)/.bench
 	$(BENCH).reduction $(REDUCE_ARGS)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/reduction_violations.py --count $(or $(COUNT),500)
 
+# Bode plot, responses and lifted fields of a heat plate of 50,176 unknowns; make bench-fields FIELDS_ARGS="--edge 100".
+bench-fields: $(VENV)/.bench
+	$(BENCH).large_fields $(FIELDS_ARGS)
+
 # Exported C and ONNX: time per step, and where rounding takes them in 1e8 steps.
 bench-export: $(VENV)/.bench
 	$(BENCH).export
@@ -131,7 +135,8 @@ bench-learn: $(VENV)/.bench $(VENV)/.torch $(VENV)/.bench-learn
 	$(BENCH).learning $(BENCH_ARGS)
 	$(BENCH).learning.loops
 
-# State-space layers: time beside S4D's FFT layer, and four layers on two tasks beside LRU and GRU; make bench-layers BENCH_ARGS=--speed.
+# State-space layers: time beside S4D's FFT layer, and four layers on two tasks beside LRU and GRU; make bench-layers BENCH_ARGS=--speed;
+# BENCH_ARGS=--stream compares a million single steps with the whole call.
 bench-layers: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).learning.layers $(BENCH_ARGS)
 

@@ -1,7 +1,8 @@
 """State-space layers beside S4D, LRU and GRU: `python -m benchmarks.learning.layers`.
 
 `--speed` times one layer beside S4D's FFT layer, `--tasks` trains models of four layers on two tasks: digits read row by
-row, and a copy of symbols after a delay. `--write benchmarks/learning/LAYERS.md` keeps the tables.
+row, and a copy of symbols after a delay. `--stream` compares a million single steps with the whole call; it takes minutes.
+`--write benchmarks/learning/LAYERS.md` keeps the tables.
 
 Every model is trained by the same Adam, batches and number of steps. Its learning rate is the one of two with the
 smallest training loss for a seed that does not count; the seeds that count use it. Initial time steps are from 0.5/T to
@@ -34,6 +35,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning.layers", description=__doc__)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--tasks", action="store_true")
+    parser.add_argument("--stream", action="store_true")
+    parser.add_argument("--samples", type=int, default=1_000_000, help="steps of --stream")
+    parser.add_argument("--starts", nargs="+", default=["s4d_lin", "s4d_inv", "s4d_legs"], help="starts of --stream")
     parser.add_argument("--only", choices=["digits", "copy"], help="one of the tasks")
     parser.add_argument("--device", default="cpu", help="where layers are timed: cpu, the default, or cuda")
     parser.add_argument("--rounds", type=int, default=15)
@@ -42,12 +46,14 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="a Markdown file for the tables")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    both = given.speed == given.tasks
+    both = given.speed == given.tasks and not given.stream
     text = ["# State-space layers beside their peers", "", f"PyTorch {torch.__version__}, one CPU core, float32.", ""]
     if given.speed or both:
         text += speed_table(given.rounds, given.device)
     if given.tasks or both:
         text += task_table(given.seeds, given.steps, given.only)
+    if given.stream:
+        text += stream_table(given.samples, given.starts)
     if given.write is not None:
         given.write.write_text("\n".join(text))
 
@@ -127,6 +133,30 @@ def forward_and_backward(u: Tensor, layer: nn.Module) -> None:
     """Outputs and the gradients of the input and all parameters."""
     layer.zero_grad()
     layer(u).square().mean().backward()
+
+
+# Single steps
+
+
+def stream_table(samples: int, starts: list[str]) -> list[str]:
+    """Compare single steps with the whole call: two channels of 16 states, noise as input."""
+    rows = [f"## {samples:,} single steps: 2 channels of 16 states, float32", ""]
+    rows += ["| init | largest difference from the whole call / largest output | time of a step, µs |", "|---|---|---|"]
+    print("\n".join(rows), flush=True)
+    for init in starts:
+        torch.manual_seed(6)
+        layer, u = StateSpaceLayer(2, 16, init=init), torch.randn(samples, 2)
+        with torch.no_grad():
+            whole = layer(u)
+            outputs, state = torch.empty_like(whole), None
+            start = time.process_time()
+            for k in range(samples):
+                outputs[k], state = layer.step(u[k], state)
+            seconds = time.process_time() - start
+        difference = float((outputs - whole).abs().max() / whole.abs().max())
+        rows.append(f"| {init} | {difference:.1e} | {1e6 * seconds / samples:.0f} |")
+        print(rows[-1], flush=True)
+    return [*rows, ""]
 
 
 # Tasks

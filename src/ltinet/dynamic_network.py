@@ -4,7 +4,7 @@ Methods simulate, analyse, export and plot the network; each delegates to the pa
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import InitVar, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -25,6 +25,7 @@ from ltinet.error_bounds.output_bounds import Certificate
 from ltinet.export import api
 from ltinet.export.api import replace_delays, to_control, to_scipy
 from ltinet.interconnection.operators import SystemOperators
+from ltinet.large_systems import PreparedSystem
 from ltinet.network.block_system import BlockSystem
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network, NetworkParameters
@@ -87,6 +88,8 @@ class DynamicNetwork(SystemOperators, LinearModel):
     dt : float, optional
         Time step of a network in discrete time, by default that of `system`; None for continuous time. The neurons of
         such a network are difference equations, with ξ[k+1] and ξ[k+2] in place of ξ̇ and ξ̈.
+    prepared : SimulationContext, optional
+        Simulation context of a network that differs in `signal_settings` only.
 
     Examples
     --------
@@ -106,8 +109,10 @@ class DynamicNetwork(SystemOperators, LinearModel):
     reduction_error: float | None = None
     signal_settings: SignalSettings = NO_SETTINGS
     dt: float | None = None
+    prepared: InitVar[SimulationContext | None] = None
+    _context: SimulationContext = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, prepared: SimulationContext | None) -> None:
         settings, system = self.signal_settings, self.system
         object.__setattr__(self, "dt", validate_time_step(self.dt) if system is None else system.dt)
         if system is None:
@@ -116,6 +121,10 @@ class DynamicNetwork(SystemOperators, LinearModel):
             object.__setattr__(self, "signal_settings", system.signal_settings)
         elif settings is not system.signal_settings:
             object.__setattr__(self, "system", StateSpace.of(system.matrices, settings=settings))
+        if prepared is None:
+            parts = NetworkParts(self.network, self.form, self.blocks)
+            prepared = SimulationContext(parts, origin=self._origin, reduction_error=self.reduction_error, dt=self.dt)
+        object.__setattr__(self, "_context", prepared)
 
     @classmethod
     def from_parameters(
@@ -208,10 +217,7 @@ class DynamicNetwork(SystemOperators, LinearModel):
         """
         settings = self.signal_settings.with_changes(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
         system = None if self.system is None else StateSpace.of(self.system.matrices, settings=settings)
-        other = replace(self, system=system, signal_settings=settings)
-        if "_context" in self.__dict__:
-            other.__dict__["_context"] = self._context
-        return other
+        return replace(self, system=system, signal_settings=settings, prepared=self._context)
 
     @property
     def n_states(self) -> int:
@@ -656,14 +662,11 @@ class DynamicNetwork(SystemOperators, LinearModel):
         return network_certificate(self._context, horizon=horizon, n_steps=n_steps)
 
     @cached_property
-    def _context(self) -> SimulationContext:
-        parts = NetworkParts(self.network, self.form, self.blocks)
-        return SimulationContext(parts, origin=self._origin, reduction_error=self.reduction_error, dt=self.dt)
-
-    @cached_property
     def _response_system(self) -> StateSpace:
         """Origin of the network, or its realization, on the simulation context of the network."""
-        return StateSpace.of(self._origin or self._realized, prepared=self._context, settings=self.signal_settings)
+        matrices = self._origin or self._realized
+        prepared = PreparedSystem(matrices, context=self._context)
+        return StateSpace.of(matrices, prepared=prepared, settings=self.signal_settings)
 
     @property
     def _origin(self) -> SystemMatrices | None:
@@ -718,9 +721,10 @@ class DynamicNetwork(SystemOperators, LinearModel):
         """
         write_network(path, self._context.stored._replace(settings=self.signal_settings))
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Without the cached simulation context, which is computed again after unpickling.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the simulation context, which is computed again after unpickling.
+        arguments = (self.network, self.form, self.system, self.blocks)
+        return DynamicNetwork, (*arguments, self.reduction_error, self.signal_settings, self.dt)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DynamicNetwork):

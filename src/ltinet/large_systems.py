@@ -1,4 +1,4 @@
-"""Responses of large sparse systems by their reduction.
+"""Cached results of a system: its simulation context, and the reduced model of a large sparse one.
 
 A system that is too large for an array is reduced once, to a relative error of 1e-6 in the H∞ norm. Bode plots, step
 responses and simulations from rest are those of the reduced model. Its proven error is part of the bounds of solutions,
@@ -7,24 +7,27 @@ and a band in pictures.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from ltinet._util.cache import cached_property
 from ltinet._util.progress import Progress, show_progress
-from ltinet.network_builder import prepare_parts
+from ltinet.errors import InvalidSystemError
+from ltinet.network_builder import prepare_parts, prepare_system
 from ltinet.plotting.frequency_response import ResponseError
-from ltinet.reduction.balanced_truncation import ReductionOptions, ReductionOutcome
-from ltinet.reduction.rational_krylov import combine_callbacks
 from ltinet.simulation.context import SimulationContext
 from ltinet.systems.matrices import make_read_only
-from ltinet.systems.signal_names import SignalNames
 from ltinet.systems.system_matrices import SystemMatrices
+
+if TYPE_CHECKING:
+    from ltinet.reduction.balanced_truncation import ReductionOutcome
 
 RESPONSE_TOLERANCE = 1e-6
 """Error of the reduced model relative to its largest gain: well below what pictures resolve."""
 
-Reducer = Callable[..., ReductionOutcome]
+Reducer = Callable[..., "ReductionOutcome"]
 """Function of `ReductionOptions` and `callback`."""
 
 
@@ -40,20 +43,71 @@ class ReducedResponses:
     note: str
 
 
-def reduce_for_responses(reduce: Reducer, *, n_states: int, names: SignalNames, progress: Progress) -> ReducedResponses:
-    """Reduce a large system.
+@final
+class PreparedSystem:
+    """Cache of a system: results that its methods compute once, from its matrices alone.
+
+    Systems that differ in delays, operating point or hold share one.
+
+    Parameters
+    ----------
+    matrices : SystemMatrices
+        System.
+    context : SimulationContext, optional
+        Simulation context of the system, if there is one already.
+    reducer : callable, optional
+        Function that reduces the system, if it is large, instead of the general one.
+    """
+
+    def __init__(
+        self, matrices: SystemMatrices, *, context: SimulationContext | None = None, reducer: Reducer | None = None
+    ) -> None:
+        self._matrices, self._given_context, self._reducer = matrices, context, reducer
+        self._is_reduced = False
+        self._reduced: ReducedResponses | None = None
+
+    @cached_property
+    def context(self) -> SimulationContext:
+        """Simulation context."""
+        return prepare_system(self._matrices) if self._given_context is None else self._given_context
+
+    def reduce(self, progress: Progress) -> ReducedResponses | None:
+        """Return the reduced model that responses of a large sparse system are computed by.
+
+        None for all other systems, and for those that cannot be reduced, such as integrators.
+        """
+        matrices = self._matrices
+        if matrices.sparse is None or not matrices.sparse.is_large or matrices.dt is not None:
+            return None
+        if not self._is_reduced:
+            try:
+                self._reduced = reduce_for_responses(matrices, self._reducer, progress)
+            except InvalidSystemError:
+                self._reduced = None
+            self._is_reduced = True
+        return self._reduced
+
+
+def reduce_for_responses(system: SystemMatrices, reducer: Reducer | None, progress: Progress) -> ReducedResponses:
+    """Reduce a large system, with the general function if there is no other.
 
     Raises
     ------
     InvalidSystemError
         The system cannot be reduced.
     """
+    # Imported here because few programs have large systems.
+    from ltinet.reduction.balanced_truncation import ReductionOptions
+    from ltinet.reduction.matrix_reduction import reduce_matrices
+    from ltinet.reduction.rational_krylov import combine_callbacks
+
+    n_states, reduce = system.n_states, partial(reduce_matrices, system) if reducer is None else reducer
     options = ReductionOptions(None, RESPONSE_TOLERANCE)
     with show_progress(f"reducing {n_states} states", progress) as report:
         outcome = reduce(options, callback=combine_callbacks(None, report, RESPONSE_TOLERANCE))
         h2_error = outcome.h2_bound()
     arrays: Any = (make_read_only(np.ascontiguousarray(matrix)) for matrix in outcome.matrices)
-    matrices = SystemMatrices(*arrays).with_names(names.without_states)
+    matrices = SystemMatrices(*arrays).with_names(system.names.without_states)
     error = ResponseError(
         outcome.estimate if outcome.error_bound is None else outcome.error_bound, outcome.error_bound is not None
     )

@@ -12,6 +12,7 @@ from ltinet._util.progress import Progress
 from ltinet._util.text import format_count, format_rows
 from ltinet.analysis.frequency_response import apply_delays, evaluation_points, second_order_response
 from ltinet.analysis.responses import Channel, Times
+from ltinet.large_systems import PreparedSystem
 from ltinet.plotting.plots import SystemPlots
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.solution import Solution
@@ -206,7 +207,10 @@ class SecondOrder:
 
             return reduce_model(self.matrices, options, method=None, callback=callback)
 
-        return StateSpace.of(self.matrices.first_order, settings=self.signal_settings, reducer=reducer)
+        matrices = self.matrices.first_order
+        return StateSpace.of(
+            matrices, prepared=PreparedSystem(matrices, reducer=reducer), settings=self.signal_settings
+        )
 
     def frequency_response(self, omega: ArrayLike, *, progress: Progress = None) -> NDArray[np.complex128]:
         """Compute the frequency response H(jω) = C (K − ω² M + jω D)⁻¹ B.

@@ -7,7 +7,7 @@ delegates to the package that implements it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
@@ -38,8 +38,9 @@ from ltinet.analysis.stability import Sensitivities, sensitivity_matrices, valid
 from ltinet.errors import InvalidSystemError
 from ltinet.export.api import replace_delays, to_control, to_scipy
 from ltinet.interconnection.operators import SystemOperators
-from ltinet.network_builder import prepare_system
+from ltinet.large_systems import PreparedSystem, ReducedResponses
 from ltinet.plotting.plots import SystemPlots
+from ltinet.plotting.system_response import DrawnSystem
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.api import create_stepper, simulate_system
 from ltinet.simulation.context import SimulationContext
@@ -55,8 +56,6 @@ from ltinet.systems.system_matrices import Descriptor, SystemMatrices
 
 if TYPE_CHECKING:
     import scipy.signal
-
-    from ltinet.large_systems import ReducedResponses, Reducer
 
 
 @final
@@ -140,6 +139,7 @@ class StateSpace(SystemOperators, LinearModel):
     """Validated matrices, as the functions behind the public API take them."""
     signal_settings: SignalSettings
     """Delays, operating point, hold and sample time."""
+    _prepared: PreparedSystem = field(compare=False)
 
     @suggest_keywords
     def __init__(  # noqa: PLR0913
@@ -180,17 +180,22 @@ class StateSpace(SystemOperators, LinearModel):
             n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, input_delay=input_delay,
             output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
         )  # fmt: skip
+        self._set(matrices, settings, PreparedSystem(matrices))
+
+    def _set(self, matrices: SystemMatrices, settings: SignalSettings, prepared: PreparedSystem) -> None:
+        """Set the fields; settings are checked against the sizes and the time step of the matrices."""
+        settings = settings.validate_for(n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, dt=matrices.dt)
         object.__setattr__(self, "matrices", matrices)
-        object.__setattr__(self, "signal_settings", _validate_settings(settings, matrices))
+        object.__setattr__(self, "signal_settings", settings)
+        object.__setattr__(self, "_prepared", prepared)
 
     @classmethod
     def of(
         cls,
         matrices: SystemMatrices,
         *,
-        prepared: SimulationContext | None = None,
+        prepared: PreparedSystem | None = None,
         settings: SignalSettings = NO_SETTINGS,
-        reducer: "Reducer | None" = None,
     ) -> "StateSpace":
         """Create a system from validated matrices.
 
@@ -198,12 +203,10 @@ class StateSpace(SystemOperators, LinearModel):
         ----------
         matrices : SystemMatrices
             Matrices that were validated already.
-        prepared : SimulationContext, optional
-            Simulation context of the system, if there is one already.
+        prepared : PreparedSystem, optional
+            Cache of a system with the same matrices.
         settings : SignalSettings, optional
             Delays, operating point, hold and sample time.
-        reducer : callable, optional
-            Function that reduces the system, if it is large, instead of the general one.
 
         Returns
         -------
@@ -211,12 +214,7 @@ class StateSpace(SystemOperators, LinearModel):
             System that shares the matrices.
         """
         system = cls.__new__(cls)
-        object.__setattr__(system, "matrices", matrices)
-        object.__setattr__(system, "signal_settings", _validate_settings(settings, matrices))
-        if prepared is not None:
-            system.__dict__["_context"] = prepared
-        if reducer is not None:
-            system.__dict__["_reducer"] = reducer
+        system._set(matrices, settings, PreparedSystem(matrices) if prepared is None else prepared)
         return system
 
     @property
@@ -325,7 +323,7 @@ class StateSpace(SystemOperators, LinearModel):
             If a setting is unknown or a value is not valid.
         """
         settings = self.signal_settings.with_changes(changes, n_inputs=self.n_inputs, n_outputs=self.n_outputs)
-        return StateSpace.of(self.matrices, settings=settings, prepared=self.__dict__.get("_context"))
+        return StateSpace.of(self.matrices, settings=settings, prepared=self._prepared)
 
     def simulate(
         self,
@@ -378,7 +376,7 @@ class StateSpace(SystemOperators, LinearModel):
             If the tolerance cannot be reached.
         """
         if tolerance is None and t is not None and (x0 is None or not np.any(x0)):
-            reduced = self._reduce_for_responses(progress)
+            reduced = self._prepared.reduce(progress)
             if reduced is not None and reduced.error.is_proven:
                 solution = of_reduced_model(self._small(reduced).simulate(u, t, hold=hold), reduced.note)
                 return with_time_unit(solution, u, t)
@@ -500,7 +498,7 @@ class StateSpace(SystemOperators, LinearModel):
         """
         if self.dt is not None:
             return self._discrete_response(t, kind="step", input=input, output=output)
-        reduced = self._reduce_for_responses(progress)
+        reduced = self._prepared.reduce(progress)
         if reduced is not None:
             return of_reduced_model(self._small(reduced).step_response(t, input=input, output=output), reduced.note)
         system = self._context, self.matrices
@@ -528,7 +526,7 @@ class StateSpace(SystemOperators, LinearModel):
         """
         if self.dt is not None:
             return self._discrete_response(t, kind="impulse", input=input, output=output)
-        reduced = self._reduce_for_responses(None)
+        reduced = self._prepared.reduce(None)
         if reduced is not None:
             return of_reduced_model(self._small(reduced).impulse_response(t, input=input, output=output), reduced.note)
         system = self._context, self.matrices
@@ -670,11 +668,14 @@ class StateSpace(SystemOperators, LinearModel):
     def plot(self) -> SystemPlots:
         """Plots of the system: `system.plot()` for an overview, `system.plot.bode()`, `.step()`, …; needs matplotlib."""
         names = self.matrices.names
-        reduced = self._reduce_for_responses(None)
-        if reduced is not None:
-            small = self._small(reduced)
-            return SystemPlots(small, small.plot_frequencies, names.outputs, names.inputs, reduced.error)
-        return SystemPlots(self, self.plot_frequencies, names.outputs, names.inputs)
+        return SystemPlots(self, self.plot_frequencies, names.outputs, names.inputs, reduce=self._reduce_for_plots)
+
+    def _reduce_for_plots(self) -> DrawnSystem | None:
+        reduced = self._prepared.reduce(None)
+        if reduced is None:
+            return None
+        small = self._small(reduced)
+        return DrawnSystem(small, small.plot_frequencies, reduced.error)
 
     def plot_frequencies(self) -> NDArray[np.float64]:
         """Return the angular frequencies of frequency plots, as `frequencies_for` chooses them.
@@ -692,34 +693,14 @@ class StateSpace(SystemOperators, LinearModel):
     def _response(self) -> Callable[..., Complex]:
         return transfer_evaluator(self.matrices)
 
-    @cached_property
+    @property
     def _context(self) -> SimulationContext:
-        return prepare_system(self.matrices)
+        return self._prepared.context
 
-    def _reduce_for_responses(self, progress: Progress) -> "ReducedResponses | None":
-        """Return the reduced model that responses of a large sparse system are computed by; it is computed once.
-
-        None for all other systems, and for those that cannot be reduced, such as integrators.
-        """
-        if self.sparse is None or not self.sparse.is_large or self.dt is not None:
-            return None
-        if "_reduced_responses" not in self.__dict__:
-            # Imported here because few programs have large systems.
-            from ltinet.large_systems import reduce_for_responses
-            from ltinet.reduction.matrix_reduction import reduce_matrices
-
-            reduce, names = self.__dict__.get("_reducer", partial(reduce_matrices, self.matrices)), self.matrices.names
-            try:
-                reduced = reduce_for_responses(reduce, n_states=self.n_states, names=names, progress=progress)
-            except InvalidSystemError:
-                reduced = None
-            self.__dict__["_reduced_responses"] = reduced
-        known: ReducedResponses | None = self.__dict__["_reduced_responses"]
-        return known
-
-    def _small(self, reduced: "ReducedResponses") -> "StateSpace":
+    def _small(self, reduced: ReducedResponses) -> "StateSpace":
         """Return a reduced model as a system whose error bounds include the reduction."""
-        return StateSpace.of(reduced.matrices, prepared=reduced.context, settings=self.signal_settings)
+        prepared = PreparedSystem(reduced.matrices, context=reduced.context)
+        return StateSpace.of(reduced.matrices, prepared=prepared, settings=self.signal_settings)
 
     def _discrete_response(self, t: Times, **request: Any) -> Solution:
         return discrete_response(self._context, self.matrices, self.signal_settings, t, **request)
@@ -828,9 +809,9 @@ class StateSpace(SystemOperators, LinearModel):
             replace_delays(self.matrices, self.signal_settings, pade=pade, owner="system", call="to_control")
         )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Cached results are computed again after unpickling.
-        return {"matrices": self.matrices, "signal_settings": self.signal_settings}
+        return _create, (self.matrices, self.signal_settings)
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "matrices", "of", "plot_frequencies")
@@ -855,6 +836,5 @@ class StateSpace(SystemOperators, LinearModel):
         return html_properties(title, [*rows, *self.signal_settings.rows])
 
 
-def _validate_settings(settings: SignalSettings, matrices: SystemMatrices) -> SignalSettings:
-    """Return the settings after checking them against the sizes and the time step of the matrices."""
-    return settings.validate_for(n_inputs=matrices.n_inputs, n_outputs=matrices.n_outputs, dt=matrices.dt)
+def _create(matrices: SystemMatrices, settings: SignalSettings) -> StateSpace:
+    return StateSpace.of(matrices, settings=settings)

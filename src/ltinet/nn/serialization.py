@@ -47,7 +47,7 @@ _MAP_TYPES: dict[str, Callable[..., nn.Module]] = {
 def describe_module(model: nn.Module) -> dict[str, Any]:
     """Return the description of a model and its parts as plain data.
 
-    Raises InvalidNetworkError for a part of another package.
+    Raises InvalidNetworkError for a part that files do not have.
     """
     if isinstance(model, LinearNetwork):
         facts: dict[str, Any] = {"dt": model.dt, "hold": model.hold, "trainable": list(model.trainable)}
@@ -68,7 +68,8 @@ def describe_module(model: nn.Module) -> dict[str, Any]:
         if type(model) is map_type:
             return {"kind": kind, **model.description()}
     raise InvalidNetworkError(
-        f"a {type(model).__name__} is not a module of ltinet.nn and cannot be saved; save its state_dict instead"
+        f"nn.save does not write a {type(model).__name__}; save the state_dict of the model instead: "
+        "torch.save(model.state_dict(), path)"
     )
 
 

@@ -6,6 +6,7 @@ x' = A x + B u, y = C x + D u with one time step for each channel, trained in co
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -19,6 +20,8 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
 from ltinet.nn.maps import require_positive_integers
 from ltinet.signals.sampled import Hold, validate_hold
+from ltinet.signals.times import as_time_step
+from ltinet.state_space import StateSpace
 from ltinet.systems.hippo import (
     fout_matrices,
     legs_matrices,
@@ -27,16 +30,19 @@ from ltinet.systems.hippo import (
     s4d_legs_poles,
     s4d_lin_poles,
 )
+from ltinet.systems.signal_names import UNNAMED
+from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import require_continuous_time
 from ltinet.torch.channels import (
     advance_channels,
-    channel_kernels,
+    channel_of,
     channel_step,
     run_channels_from_rest,
     run_channels_in_blocks,
     scale_time,
     split_channels,
 )
+from ltinet.torch.linear_network import rebuild_network
 from ltinet.torch.packed_system import PackedSystem, pack_system
 from ltinet.torch.parameters import (
     build_system,
@@ -56,7 +62,7 @@ from ltinet.torch.planner import (
     warn_of_single_precision,
 )
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
-from ltinet.torch.uniform import advance_one_step
+from ltinet.torch.uniform import advance_one_step, time_block_kernels
 from ltinet.torch.validation import (
     DoublePrecisionModule,
     compute_dtype,
@@ -93,6 +99,9 @@ class StateSpaceLayer(DoublePrecisionModule):
     normal part of HiPPO-LegS; all three diagonal with B = 1. "hippo_legs", "legt" and "fout" are the HiPPO matrices of
     `ltinet.named_system`, block-diagonalized. C and D are drawn at random, with `mixing` B too, by `torch.manual_seed`.
     A system or network is taken as it is, in each channel.
+
+    `state_dict` holds all numbers: `torch.save(layer.state_dict(), path)`, and `load_state_dict` into a layer of the same
+    sizes and start. `to_network` converts a channel, or a layer with `mixing`, to a `DynamicNetwork`.
 
     Parameters
     ----------
@@ -213,7 +222,8 @@ class StateSpaceLayer(DoublePrecisionModule):
         u : Tensor
             Samples `(…, T, d_model)`.
         state : Tensor, optional
-            Final state of a previous run, to continue it; at rest by default.
+            Initial state: that of a previous run, which is continued, `(…, d_model, n_states)` or with `mixing`
+            `(…, n_states)`, for each sequence or for all of them. At rest by default.
         return_state : bool
             Return the outputs and the final state.
 
@@ -254,7 +264,7 @@ class StateSpaceLayer(DoublePrecisionModule):
         sizes = ProblemSizes.of(u[..., :1], n_states=self.n_states, n_outputs=1, growth=self.growth)
         if w is None and not with_end and sizes.growth <= MAX_CONVOLUTION_GROWTH:
             return run_channels_from_rest(step, u, linear=self.hold == "linear"), None
-        kernels = channel_kernels(step, select_block_width(sizes), u.shape[1], u.dtype)
+        kernels = time_block_kernels(step, select_block_width(sizes), u.shape[1], u.dtype)
         return run_channels_in_blocks(kernels, u, w)
 
     def step(self, u: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -286,6 +296,61 @@ class StateSpaceLayer(DoublePrecisionModule):
             else:
                 y, end = advance_one_step(step, sample, -(sample.to(step.G1.dtype) @ step.G1.mT) if w is None else w)
         return y.view(u.shape).to(u.dtype), self._user_state(end, batch)
+
+    def to_network(self, channel: int | None = None, *, dt: float | None = None) -> DynamicNetwork:
+        """Convert the current parameters of a channel, or with `mixing` of the whole layer, to a network.
+
+        `net.simulate(u, dt * np.arange(T))` gives the outputs of the layer, whose hold is that of the network. Its states are
+        those of its blocks.
+
+        Parameters
+        ----------
+        channel : int, optional
+            Channel, counted from 0; required without `mixing`, not taken with it.
+        dt : float, optional
+            Time between samples of the network, which scales its poles; by default the time step of the channel. With
+            `mixing` it is required if the time steps of the poles differ.
+
+        Returns
+        -------
+        DynamicNetwork
+            Network with `dt` as `sample_time`.
+
+        Raises
+        ------
+        InvalidNetworkError
+            The channel is not valid, or dt is missing.
+        InvalidSignalError
+            dt is not valid.
+        """
+        system = self.system()
+        with torch.no_grad():
+            if self.mixing:
+                if channel is not None:
+                    raise InvalidNetworkError(
+                        "a layer with mixing is one system; leave channel out: layer.to_network()"
+                    )
+                time_steps = self.dt
+            else:
+                if not isinstance(channel, int | np.integer) or not 0 <= channel < self.d_model:
+                    raise InvalidNetworkError(
+                        f"channel must be an integer from 0 to {self.d_model - 1}, got {channel!r}; each channel is a "
+                        "network of its own."
+                    )
+                system, time_steps = channel_of(system, int(channel)), self.dt[channel : channel + 1]
+            if dt is None and bool((time_steps != time_steps[0]).any()):
+                raise InvalidNetworkError(
+                    "the time steps of the poles differ; give the time between samples of the network: dt=1.0"
+                )
+            step = float(time_steps[0]) if dt is None else as_time_step(dt, "dt")
+            n, device = self.n_states, self.B.device
+            system = scale_time(system, torch.full((n,), 1.0 / step, dtype=torch.float64, device=device))
+        identity = torch.eye(n, dtype=torch.float64)
+        result = rebuild_network(system, to_user=identity, from_user=identity, names=UNNAMED)
+        settings = SignalSettings(hold=self.hold, sample_time=step)
+        return DynamicNetwork(
+            result.network, result.form, StateSpace.of(result.system, settings=settings), result.blocks
+        )
 
     def one_step(self) -> OneStep:
         """Return the matrices of a step, cached while parameters do not change and no derivatives are required.
@@ -392,25 +457,20 @@ def _channel_systems(start: _Start, d_model: int) -> PackedSystem:
             "independent channels, or mixing=True"
         )
     side_by_side = _side_by_side(packed)
-    return PackedSystem(
+    return replace(
+        packed,
         pair_rates=np.tile(packed.pair_rates, d_model),
         real_rates=np.tile(packed.real_rates, d_model),
         groups=tuple(group * d_model for group in packed.groups),
         B=side_by_side(np.repeat(packed.B.T, d_model, 0))[:, None],
         C=side_by_side(C)[None],
         D=D,
-        to_user=packed.to_user,
-        from_user=packed.from_user,
-        to_blocks=packed.to_blocks,
-        from_blocks=packed.from_blocks,
     )
 
 
 def _side_by_side(packed: PackedSystem) -> Callable[[Array], Array]:
     """Return the map from rows `(d, n)` to the `(d n,)` states of d systems, all states of a kind together."""
-    pairs, reals = len(packed.pair_rates), len(packed.real_rates)
-    sizes = [pairs, pairs, reals, *(len(group) * len(group[0].F) for group in packed.groups)]
-    stops = np.cumsum(sizes)[:-1]
+    stops = np.cumsum(_numbers_of_states(packed))[:-1]
     return lambda rows: np.concatenate([part.ravel() for part in np.split(rows, stops, axis=1)])
 
 
@@ -425,17 +485,11 @@ def _mixing_system(start: _Start, d_model: int) -> PackedSystem:
             )
         return packed
     n = packed.B.shape[0]
-    return PackedSystem(
-        pair_rates=packed.pair_rates,
-        real_rates=packed.real_rates,
-        groups=packed.groups,
+    return replace(
+        packed,
         B=packed.from_user @ _normal(n, d_model, variance=1.0 / d_model),
         C=_normal(d_model, n, variance=start.variance / n) @ packed.to_user,
         D=np.diag(_normal(1, d_model)[0]),
-        to_user=packed.to_user,
-        from_user=packed.from_user,
-        to_blocks=packed.to_blocks,
-        from_blocks=packed.from_blocks,
     )
 
 

@@ -42,6 +42,8 @@ class NetworkPlots(ResponsePlots):
         Names of outputs and inputs.
     error : ResponseError, optional
         Error of the frequency response, if the system is a reduced model that stands for a larger one.
+    reduce : callable, optional
+        Function that reduces a system that is too large; it is called when something is drawn.
     """
 
     system: PlottableNetworkSystem
@@ -145,19 +147,21 @@ class SystemPlots(ResponsePlots):
         Names of outputs and inputs.
     error : ResponseError, optional
         Error of the frequency response, if the system is a reduced model that stands for a larger one.
+    reduce : callable, optional
+        Function that reduces a system that is too large; it is called when something is drawn.
     """
 
     def __call__(self, *, figure: "Figure | SubFigure | None" = None) -> "Figure":
         """Draw magnitude, phase, step response and poles on one 16:9 page."""
         page = get_figure(figure, width=SLIDE_SIZE[0], height=SLIDE_SIZE[1])
         left, right = page.subfigures(1, 2, width_ratios=(1.1, 1.0), squeeze=False)[0]
-        system = self.system
+        system = self._drawn.system
         poles = system.poles()
         ends = f"{format_count(system.n_inputs, 'input')} → {format_count(system.n_outputs, 'output')}"
         page.suptitle(f"{ends}, {format_count(len(poles), 'pole')}", fontsize="large")
         upper, lower = right.subplots(2, 1)
         draw_spectrum([poles], key=False, ax=lower)
-        lower.set_title("poles" if self.error is None else "poles of the reduced model", fontsize="medium")
+        lower.set_title("poles" if self._drawn.error is None else "poles of the reduced model", fontsize="medium")
         if not self._has_channels:
             for axes in (left.subplots(), upper):
                 draw_placeholder(axes, "no inputs or no outputs")
@@ -166,7 +170,7 @@ class SystemPlots(ResponsePlots):
         shown = self._largest_pairs(H)
         draw_bode(
             omega, H, pairs=shown.chosen, names=self.names, input_names=self.input_names, delays=self._delays,
-            error=self.error, figure=left,
+            error=self._drawn.error, figure=left,
         )  # fmt: skip
         self._draw_steps(upper, shown)
         return page.canvas.figure
@@ -183,7 +187,7 @@ class SystemPlots(ResponsePlots):
         -------
         matplotlib.figure.Figure
         """
-        return figure_of(self._titled(draw_spectrum([self.system.poles()], ax=ax)))
+        return figure_of(self._titled(draw_spectrum([self._drawn.system.poles()], ax=ax)))
 
 
 @final

@@ -8,11 +8,12 @@ The frequencies of a Nyquist plot are refined until no straight piece is longer 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
 from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_pairs
@@ -47,6 +48,14 @@ ResponseFunction = Callable[..., PlottableResponse]
 """Step or impulse response of all outputs to all inputs, or of one of them."""
 
 
+class DrawnSystem(NamedTuple):
+    """System that is drawn, with the error of its frequency response if it is the reduced model of a large one."""
+
+    system: PlottableSystem
+    frequencies: Callable[[], Array]
+    error: ResponseError | None
+
+
 @dataclass(frozen=True)
 class ResponsePlots:
     """Plots of a system from its own responses: the base class of the plots of systems and networks."""
@@ -59,6 +68,14 @@ class ResponsePlots:
     input_names: OptionalNames = None
     error: ResponseError | None = None
     """Error of the frequency response, if the system is a reduced model that stands for a larger one."""
+    reduce: Callable[[], DrawnSystem | None] | None = None
+    """Function that reduces a system that is too large; it is called when something is drawn."""
+
+    @cached_property
+    def _drawn(self) -> DrawnSystem:
+        """System that is drawn: the reduced model of a large one."""
+        reduced = None if self.reduce is None else self.reduce()
+        return DrawnSystem(self.system, self.frequencies, self.error) if reduced is None else reduced
 
     def bode(
         self,
@@ -88,7 +105,7 @@ class ResponsePlots:
         chosen, H = self._frequency_response(omega)
         panels = draw_bode(
             chosen, H, pairs=pairs, names=self.names, input_names=self.input_names, delays=self._delays,
-            error=self.error, figure=figure,
+            error=self._drawn.error, figure=figure,
         )  # fmt: skip
         return figure_of(panels)
 
@@ -120,7 +137,9 @@ class ResponsePlots:
         """
         chosen, H = self._frequency_response(omega)
         if omega is None:
-            H = refine_curve(self.system.frequency_response, chosen, H, nyquist_radius(H) if limit is None else limit)
+            H = refine_curve(
+                self._drawn.system.frequency_response, chosen, H, nyquist_radius(H) if limit is None else limit
+            )
         axes = draw_nyquist(H, pairs=pairs, names=self.names, input_names=self.input_names, limit=limit, ax=ax)
         return figure_of(self._titled(axes))
 
@@ -137,7 +156,9 @@ class ResponsePlots:
         matplotlib.figure.Figure
         """
         is_discrete = getattr(self.system, "dt", None) is not None
-        axes = draw_pole_zero_map(self.system.poles(), self.system.zeros(), is_discrete=is_discrete, ax=ax)
+        axes = draw_pole_zero_map(
+            self._drawn.system.poles(), self._drawn.system.zeros(), is_discrete=is_discrete, ax=ax
+        )
         return figure_of(self._titled(axes))
 
     def step(
@@ -164,7 +185,9 @@ class ResponsePlots:
         matplotlib.figure.Figure
             Figure; its `axes` are those of the first output for all inputs, of the second, and so on.
         """
-        return self._draw_grid(self.system.step_response, t, input, output, final=self.system.dcgain(), figure=figure)
+        return self._draw_grid(
+            self._drawn.system.step_response, t, input, output, final=self._drawn.system.dcgain(), figure=figure
+        )
 
     def impulse(
         self,
@@ -191,23 +214,25 @@ class ResponsePlots:
             Figure; its `axes` are those of the first output for all inputs, of the second, and so on.
         """
         no_final_values = np.full((self.system.n_outputs, self.system.n_inputs), np.nan)
-        return self._draw_grid(self.system.impulse_response, t, input, output, final=no_final_values, figure=figure)
+        return self._draw_grid(
+            self._drawn.system.impulse_response, t, input, output, final=no_final_values, figure=figure
+        )
 
     def _titled(self, axes: "Axes") -> "Axes":
         """Add the error of a reduced model to the title."""
-        if self.error is not None:
-            axes.set_title(f"reduced model, {self.error.description}", fontsize="medium", color="0.25")
+        if self._drawn.error is not None:
+            axes.set_title(f"reduced model, {self._drawn.error.description}", fontsize="medium", color="0.25")
         return axes
 
     def _frequency_response(self, omega: ArrayLike | None) -> tuple[Array, Complex]:
         """Return given or default frequencies, and H there."""
         if omega is None:
-            chosen = self.frequencies()
+            chosen = self._drawn.frequencies()
             most = max(_MAX_VALUES // max(self.system.n_inputs * self.system.n_outputs, 1), _MIN_FREQUENCIES)
             chosen = chosen[:: math.ceil(len(chosen) / most)]
         else:
             chosen = np.asarray(omega, dtype=np.float64)
-        return chosen, self.system.frequency_response(chosen)
+        return chosen, self._drawn.system.frequency_response(chosen)
 
     @property
     def _delays(self) -> Array | None:
@@ -226,20 +251,20 @@ class ResponsePlots:
 
     def _draw_steps(self, axes: "Axes", shown: PairSelection) -> None:
         """Draw step responses and DC gains on one pair of axes."""
-        gains, chosen = self.system.dcgain(), shown.chosen
+        gains, chosen = self._drawn.system.dcgain(), shown.chosen
         if self.system.n_inputs <= _MAX_INPUTS:
-            response = self.system.step_response()
+            response = self._drawn.system.step_response()
             times, responses = response.t, [response.y[column, :, output] for output, column in chosen]
         else:
             columns = list(dict.fromkeys(column for _, column in chosen))
-            times, y, _ = _simulate_inputs_separately(self.system.step_response, None, columns)
+            times, y, _ = _simulate_inputs_separately(self._drawn.system.step_response, None, columns)
             responses = [y[columns.index(column), :, output] for output, column in chosen]
         title = "step response"
         end = resolved_end(times, np.stack(responses))
         if end is not None:
             title = f"step response, first {end:g} of {float(f'{times[-1]:.3g}'):g}"
             times = self._first_times(times, end)
-            by_input = {column: self.system.step_response(times, input=column).y for _, column in chosen}
+            by_input = {column: self._drawn.system.step_response(times, input=column).y for _, column in chosen}
             responses = [by_input[column][:, output] for output, column in chosen]
         draw_time_lines(axes, times, responses, shown.styles, [gains[pair] for pair in chosen])
         set_time_axis(axes, times, np.stack(responses))
@@ -289,7 +314,7 @@ class ResponsePlots:
         return figure_of(panels)
 
     def __dir__(self) -> list[str]:
-        return dir_without(self, "system", "frequencies", "names", "input_names")
+        return dir_without(self, "system", "frequencies", "names", "input_names", "error", "reduce")
 
 
 def _simulate_inputs_separately(

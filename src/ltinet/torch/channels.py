@@ -9,8 +9,7 @@ Impulse responses are computed in float64 and rounded once to the type of the in
 are float64 for every type. Single precision therefore costs no more than its own rounding, whatever cond(T).
 """
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,19 +17,13 @@ from torch import Tensor
 from ltinet.torch.exponentials import cache_signature
 from ltinet.torch.propagators import (
     OneStep,
-    Propagator,
-    ScalarPowers,
     StateLayout,
     TensorSystem,
-    input_columns,
-    output_rows,
+    impulse_responses,
     propagator_and_input_integrals,
-    propagator_power,
-    scalar_power_table,
-    scalar_powers,
 )
 from ltinet.torch.scan import StateScan, propagate
-from ltinet.torch.uniform import inverse_transform, padded_length, transform
+from ltinet.torch.uniform import TimeBlockKernels, inverse_transform, padded_length, transform
 
 
 def scale_time(system: TensorSystem, scale: Tensor) -> TensorSystem:
@@ -66,6 +59,19 @@ def split_channels(system: TensorSystem, n_channels: int) -> TensorSystem:
     )
 
 
+def channel_of(system: TensorSystem, channel: int) -> TensorSystem:
+    """Return the system of one channel, without the axis of channels."""
+    return TensorSystem(
+        pair_rates=system.pair_rates[channel],
+        frequencies=system.frequencies[channel],
+        real_rates=system.real_rates[channel],
+        blocks=tuple(F[channel] for F in system.blocks),
+        B=system.B[channel],
+        C=system.C[channel],
+        D=system.D[channel],
+    )
+
+
 def channel_step(system: TensorSystem, *, linear: bool) -> OneStep:
     """Compute the matrices of a step of unit length; all have an axis of channels in front."""
     decay, first, second = propagator_and_input_integrals(system, 1.0)
@@ -81,28 +87,12 @@ def channel_step(system: TensorSystem, *, linear: bool) -> OneStep:
 def run_channels_from_rest(step: OneStep, u: Tensor, *, linear: bool) -> Tensor:
     """Return outputs `(B, T, d)` for inputs `(B, T, d)`, from rest."""
     G = torch.cat([step.Gamma, step.G1], -1) if linear else step.Gamma
-    tail = channel_responses(step, G, u.shape[1])
+    tail = impulse_responses(step, G, u.shape[1]).squeeze(-2).mT  # (d, 1 or 2, T)
     response = torch.cat([step.direct.flatten(1), tail[:, 0, :-1]], 1).to(u.dtype)
     y: Tensor = _ChannelConvolution.apply(u.mT.contiguous(), response)
     if linear:  # the state at rest is w = −G₁ u₀
         y = torch.addcmul(y, u[:, 0].unsqueeze(-1), tail[:, 1].to(u.dtype), value=-1.0)
     return y.mT.contiguous()
-
-
-def channel_responses(step: OneStep, G: Tensor, count: int) -> Tensor:
-    """Compute C Pᵏ G of each channel for all k below `count`: `(d, m, count)` for G `(d, n, m)`.
-
-    With k = i + s j and s ≈ √count these are products of the rows C Pⁱ with the columns (Pˢ)ʲ G.
-    """
-    inner = math.isqrt(max(count - 1, 0)) + 1
-    outer = -(-count // inner)
-    device = step.system.B.device
-    counts = torch.cat([torch.arange(inner, device=device), inner * torch.arange(outer, device=device)])
-    re, im, reals = scalar_powers(step.system, step.length, counts)  # of rows and columns in one call
-    rows = output_rows(step, inner, (re[:, :inner], im[:, :inner], reals[:, :inner])).squeeze(-2)
-    columns = input_columns(step, G, outer, stride=inner, scalars=(re[:, inner:], im[:, inner:], reals[:, inner:]))
-    products = columns.transpose(1, 2).flatten(1, 2) @ rows.mT  # (d, m outer, inner)
-    return products.view(len(products), G.shape[-1], outer * inner)[..., :count]
 
 
 class _ChannelConvolution(torch.autograd.Function):
@@ -150,47 +140,7 @@ class _ChannelConvolution(torch.autograd.Function):
 # Blocks of time, and single steps
 
 
-class ChannelKernels(NamedTuple):
-    """Matrices of a block of K samples, one for each of d channels."""
-
-    toeplitz: Tensor
-    """Inputs to outputs, `(d, K, K)`."""
-    into: Tensor
-    """Inputs to the state after the block, `(d, K, n)`."""
-    out: Tensor
-    """State before the block to outputs, `(d, n, K)`."""
-    decay: Propagator
-    """State before the block to the state after it."""
-    decay_of_remainder: Propagator
-    """State before the remaining samples, fewer than K, to the state after them."""
-    rest_weights: Tensor
-    """−G₁ᵀ: first sample to the state w before it, at rest, `(d, 1, n)`."""
-
-
-def channel_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> ChannelKernels:
-    """Compute the matrices of blocks of time in the type of the system; the Toeplitz matrix is rounded once to `dtype`."""
-    width = min(width, steps)
-    powers = scalar_power_table(step, width + 1)
-    below = _first_powers(powers, width)
-    out = output_rows(step, width, below).squeeze(-2)  # (d, K, n)
-    into = input_columns(step, step.Gamma, width, scalars=below).squeeze(-2)
-    response = torch.cat([step.direct.flatten(1), (out[:, :-1] @ step.Gamma).squeeze(-1)], 1).to(dtype)
-    # The window of [0 … 0, h₀ … h_{K−1}] that begins at K − 1 − i has h_{j−i} at j: the response of output j to sample i.
-    padded = torch.cat([response.new_zeros(len(response), width - 1), response], 1)
-    toeplitz = padded.unfold(1, width, 1).flip(1)
-    decay = propagator_power(step, width, powers)
-    remainder = steps % width
-    shorter = _first_powers(powers, remainder + 1)
-    decay_of_remainder = propagator_power(step, remainder, shorter) if remainder else decay
-    return ChannelKernels(toeplitz, into.flip(1), out.mT, decay, decay_of_remainder, -step.G1.mT)
-
-
-def _first_powers(powers: ScalarPowers, count: int) -> ScalarPowers:
-    re, im, reals = powers
-    return re[..., :count, :], im[..., :count, :], reals[..., :count, :]
-
-
-def run_channels_in_blocks(kernels: ChannelKernels, u: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
+def run_channels_in_blocks(kernels: TimeBlockKernels, u: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return outputs `(B, T, d)` and the state after the last step `(d, B, n)`, for inputs `(B, T, d)` and a state w."""
     batch, steps, channels = u.shape
     width = kernels.toeplitz.shape[-1]
@@ -218,5 +168,5 @@ def advance_channels(step: OneStep, u: Tensor, state: Tensor | None) -> tuple[Te
     sample = u.mT.unsqueeze(-1).to(step.Gamma.dtype)
     if state is None:
         state = -(sample @ step.G1.mT)
-    y = state @ step.system.C.mT + sample @ step.direct
-    return y.squeeze(-1).mT.to(u.dtype), propagate(step.decay, state) + sample @ step.Gamma.mT
+    y = torch.baddbmm(sample * step.direct, state, step.system.C.mT)
+    return y.squeeze(-1).mT.to(u.dtype), torch.addcmul(propagate(step.decay, state), sample, step.Gamma.mT)

@@ -272,7 +272,7 @@ def input_columns(
 
 
 def impulse_responses(step: OneStep, G: Tensor, count: int) -> Tensor:
-    """Compute C Pᵏ G for all k below `count`: `(count, p, m)`.
+    """Compute C Pᵏ G for all k below `count`: `(…, count, p, m)`; leading axes are those of several systems.
 
     With k = i + s j and s ≈ √count these are products of the rows C Pⁱ with the columns (Pˢ)ʲ G.
     """
@@ -280,13 +280,19 @@ def impulse_responses(step: OneStep, G: Tensor, count: int) -> Tensor:
     outer = -(-count // inner)
     device = step.system.B.device
     counts = torch.cat([torch.arange(inner, device=device), inner * torch.arange(outer, device=device)])
-    re, im, reals = scalar_powers(step.system, step.length, counts)  # of rows and columns in one call
-    rows = output_rows(step, inner, (re[:inner], im[:inner], reals[:inner]))
-    columns = input_columns(step, G, outer, stride=inner, scalars=(re[inner:], im[inner:], reals[inner:]))
-    # (outer, m, n) × (inner, p, n) → (outer, m, inner, p)
-    products = columns.flatten(0, 1) @ rows.flatten(0, 1).mT
-    products = products.unflatten(-2, (outer, -1)).unflatten(-1, (inner, -1))
-    return products.permute(0, 2, 3, 1).flatten(0, 1)[:count]
+    powers = scalar_powers(step.system, step.length, counts)  # of rows and columns in one call
+    rows = output_rows(step, inner, select_powers(powers, slice(inner)))
+    columns = input_columns(step, G, outer, stride=inner, scalars=select_powers(powers, slice(inner, None)))
+    # (…, outer, m, n) × (…, inner, p, n) → (…, outer, m, inner, p)
+    products = columns.flatten(-3, -2) @ rows.flatten(-3, -2).mT
+    products = products.unflatten(-1, (inner, -1)).unflatten(-3, (outer, -1))
+    return products.movedim(-3, -1).flatten(-4, -3)[..., :count, :, :]
+
+
+def select_powers(powers: ScalarPowers, chosen: slice) -> ScalarPowers:
+    """Return some of the powers of scalars."""
+    re, im, reals = (values[..., chosen, :] for values in powers)
+    return re, im, reals
 
 
 def propagator_power(step: OneStep, count: int, scalars: ScalarPowers | None = None) -> Propagator:

@@ -22,12 +22,12 @@ from ltinet.torch.exponentials import cache_signature
 from ltinet.torch.propagators import (
     OneStep,
     Propagator,
-    ScalarPowers,
     impulse_responses,
     input_columns,
     output_rows,
     propagator_power,
     scalar_power_table,
+    select_powers,
 )
 from ltinet.torch.scan import add_group_axis, scan_states
 
@@ -159,42 +159,43 @@ def padded_length(signals: Tensor) -> int:
 
 
 class TimeBlockKernels(NamedTuple):
-    """Matrices of a block of K samples."""
+    """Matrices of a block of K samples; leading axes are those of several systems."""
 
     toeplitz: Tensor
-    """Inputs to outputs, `(K m, K p)`."""
+    """Inputs to outputs, `(…, K m, K p)`."""
     into: Tensor
-    """Inputs to the state after the block, `(K m, n)`."""
+    """Inputs to the state after the block, `(…, K m, n)`."""
     out: Tensor
-    """State before the block to outputs, `(n, K p)`."""
+    """State before the block to outputs, `(…, n, K p)`."""
     decay: Propagator
-    """State before the block to the state after it, with a group axis."""
+    """State before the block to the state after it."""
     decay_of_remainder: Propagator
     """State before the remaining samples, fewer than K, to the state after them."""
     rest_weights: Tensor
-    """−G₁ᵀ: first sample to the state w before it, at rest."""
+    """−G₁ᵀ: first sample to the state w before it, at rest, `(…, m, n)`."""
 
 
 def time_block_kernels(step: OneStep, width: int, steps: int, dtype: torch.dtype) -> TimeBlockKernels:
     """Compute the matrices of blocks of time in the type of the system; the Toeplitz matrix is rounded once to `dtype`."""
     width = min(width, steps)
     powers = scalar_power_table(step, width + 1)
-    below: ScalarPowers = (powers[0][:-1], powers[1][:-1], powers[2][:-1])
-    out = output_rows(step, width, below)
+    below = select_powers(powers, slice(width))
+    out = output_rows(step, width, below).flatten(-3, -2)  # (…, K p, n)
     into = input_columns(step, step.Gamma, width, scalars=below)
-    response = torch.cat([step.direct.unsqueeze(0), out[:-1] @ step.Gamma]).to(dtype)
-    p, m = response.shape[1:]
+    p, m = step.direct.shape[-2:]
+    tail = (out[..., : (width - 1) * p, :] @ step.Gamma).unflatten(-2, (width - 1, p))
+    response = torch.cat([step.direct.unsqueeze(-3), tail], -3).to(dtype)
     # The window of [0 … 0, H₀ … H_{K−1}] that begins at K − 1 − i has H_{j−i} at j: the response of output j to sample i.
-    padded = torch.cat([response.new_zeros(width - 1, p, m), response])
-    toeplitz = padded.unfold(0, width, 1).flip(0).permute(0, 2, 3, 1).reshape(width * m, width * p)
+    padded = torch.cat([response.new_zeros(*response.shape[:-3], width - 1, p, m), response], -3)
+    toeplitz = padded.unfold(-3, width, 1).flip(-4).movedim(-3, -1).flatten(-4, -3).flatten(-2)
+    remainder = steps % width
     decay = propagator_power(step, width, powers)
-    decay_of_remainder = propagator_power(step, steps % width) if steps % width else decay
     return TimeBlockKernels(
         toeplitz,
-        into.flip(0).flatten(0, 1),
-        out.flatten(0, 1).mT,
-        add_group_axis(decay),
-        decay_of_remainder,
+        into.flip(-3).flatten(-3, -2),
+        out.mT,
+        decay,
+        propagator_power(step, remainder, select_powers(powers, slice(remainder + 1))) if remainder else decay,
         -step.G1.mT,
     )
 
@@ -206,7 +207,8 @@ def run_time_blocks(kernels: TimeBlockKernels, u: Tensor, start: Tensor) -> tupl
     p = kernels.toeplitz.shape[1] // width
     count = steps // width
     in_blocks = u[:, : count * width].reshape(batch, count, width * m)
-    states, end = scan_states(kernels.decay, in_blocks.to(start.dtype) @ kernels.into, start)
+    drive = in_blocks.to(start.dtype) @ kernels.into
+    states, end = scan_states(add_group_axis(kernels.decay), drive, start)
     y = (in_blocks @ kernels.toeplitz + (states @ kernels.out).to(u.dtype)).reshape(batch, count * width, p)
     n_left = steps - count * width
     if not n_left:

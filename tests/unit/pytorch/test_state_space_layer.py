@@ -13,8 +13,9 @@ import ltinet
 from ltinet import nn
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
 from ltinet.systems.hippo import s4d_inv_poles, s4d_legs_poles, s4d_lin_poles
-from ltinet.torch.channels import _ChannelConvolution, channel_kernels, run_channels_in_blocks
+from ltinet.torch.channels import _ChannelConvolution, run_channels_in_blocks
 from ltinet.torch.planner import Plan
+from ltinet.torch.uniform import time_block_kernels
 
 STARTS = ("s4d_lin", "s4d_inv", "s4d_legs", "hippo_legs", "legt", "fout")
 # Coupled blocks are scaled by cond(T) ≤ 1e4 and lose as many units of rounding; others lose a few dozen.
@@ -125,7 +126,7 @@ def test_batches_of_any_shape_and_half_precision():
 def test_blocks_of_time_of_any_width(width):
     layer = nn.StateSpaceLayer(2, 6, init="legt", hold="linear")
     u = torch.randn(3, 32, 2, dtype=torch.float64)
-    y, _ = run_channels_in_blocks(channel_kernels(layer.one_step(), width, 32, u.dtype), u, None)
+    y, _ = run_channels_in_blocks(time_block_kernels(layer.one_step(), width, 32, u.dtype), u, None)
     assert_close(y, layer(u))
 
 
@@ -188,6 +189,74 @@ def test_a_line_of_a_sequential_learns_and_is_copied():
     other.load_state_dict(model.state_dict())
     assert torch.equal(other(u), model(u))
     assert torch.equal(copy.deepcopy(model).float()(u), model(u))
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+@pytest.mark.parametrize("init", ["s4d_inv", "hippo_legs"])
+def test_networks_of_channels_have_their_outputs(init, hold):
+    torch.manual_seed(8)
+    layer = nn.StateSpaceLayer(3, 6, init=init, hold=hold)
+    with torch.no_grad():
+        layer.log_dt += 0.3
+        layer.log_decay -= 0.2
+    u = torch.randn(2, 60, 3, dtype=torch.float64)
+    y = layer(u).detach()
+    for channel in range(3):
+        net = layer.to_network(channel)
+        t = layer.dt[channel].item() * np.arange(60)
+        assert (net.n_inputs, net.n_outputs, net.hold, net.sample_time) == (1, 1, hold, t[1])
+        assert_close(net.simulate(u[..., channel, None].numpy(), t).y, y[..., channel, None])
+        poles = np.sort_complex(layer.poles[channel])
+        assert np.allclose(np.sort_complex(net.poles()), poles, rtol=1e-12, atol=0.0)
+    unit = layer.to_network(2, dt=1.0)
+    assert_close(unit.simulate(u[..., 2, None].numpy(), np.arange(60.0)).y, y[..., 2, None])
+
+
+@pytest.mark.parametrize("init", ["s4d_lin", "hippo_legs"])
+def test_networks_of_mixing_layers_have_their_outputs(init):
+    torch.manual_seed(9)
+    layer = nn.StateSpaceLayer(2, 8, init=init, mixing=True)
+    u = torch.randn(50, 2, dtype=torch.float64)
+    with pytest.raises(InvalidNetworkError, match="the time steps of the poles differ; give the time between samples"):
+        layer.to_network()
+    assert_close(layer.to_network(dt=0.5).simulate(u.numpy(), 0.5 * np.arange(50)).y, layer(u))
+    fixed = nn.StateSpaceLayer(2, 8, init=init, mixing=True, dt=0.1)
+    assert_close(fixed.to_network().simulate(u.numpy(), 0.1 * np.arange(50)).y, fixed(u))
+
+
+def test_networks_that_do_not_exist_are_refused():
+    layer, mixed = nn.StateSpaceLayer(2, 4), nn.StateSpaceLayer(2, 4, mixing=True)
+    for channel in (None, 2, -1, 0.0):
+        with pytest.raises(InvalidNetworkError, match=r"channel must be an integer from 0 to 1, got"):
+            layer.to_network(channel)
+    with pytest.raises(InvalidNetworkError, match="leave channel out"):
+        mixed.to_network(0)
+    for dt in (0.0, (0.1, 0.2)):
+        with pytest.raises(InvalidSignalError, match=r"dt (is|has shape) .*; give .*positive time step"):
+            layer.to_network(0, dt=dt)
+
+
+@pytest.mark.parametrize("init", ["s4d_lin", "hippo_legs"])
+@pytest.mark.parametrize("mixing", [False, True])
+def test_files_of_state_dicts_restore_trained_layers(init, mixing, tmp_path):
+    torch.manual_seed(10)
+    layer, other = (nn.StateSpaceLayer(3, 6, init=init, mixing=mixing) for _ in range(2))
+    u = torch.randn(2, 30, 3)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=1e-2)
+    for _ in range(2):
+        optimizer.zero_grad()
+        layer(u).square().mean().backward()
+        optimizer.step()
+    with torch.no_grad():
+        before = stream(other, u)[0]  # its matrices of a step are cached
+        torch.save(layer.state_dict(), tmp_path / "layer.pt")
+        other.load_state_dict(torch.load(tmp_path / "layer.pt", weights_only=True))
+        assert not torch.equal(stream(other, u)[0], before)
+        assert torch.equal(stream(other, u)[0], stream(layer, u)[0])
+        assert torch.equal(other(u), layer(u))
+    assert torch.equal(other.dt, layer.dt)
+    with pytest.raises(InvalidNetworkError, match=re.escape("torch.save(model.state_dict(), path)")):
+        nn.save(nn.Stack(layer), tmp_path / "layer.safetensors")
 
 
 def test_seeds_of_pytorch_draw_the_weights():

@@ -40,6 +40,19 @@ def test_outputs_of_the_worst_input_are_within_the_tolerance(system, end, share)
     assert error.max() > 1e-3 * share * largest
 
 
+@pytest.mark.parametrize("is_smooth", [False, True])
+def test_outputs_of_random_inputs_are_within_the_tolerance(is_smooth):
+    norm, tolerance = 0.5, 1e-6
+    t = np.linspace(0.0, 0.2, 401)
+    u = np.random.default_rng(3).standard_normal((20, 401, 2))
+    u = np.cumsum(u, axis=1) if is_smooth else u
+    u *= norm / np.sqrt(t[1] * (u[:, :-1] ** 2).sum(axis=(1, 2), keepdims=True))
+    red = ltinet.reduce(PLATE, output_tolerance=tolerance, input_l2=norm)
+    error = np.abs(PLATE.simulate(u, t, hold="zero").y - red.net.simulate(u, t, hold="zero").y)
+    assert error.max() <= tolerance
+    assert error.max() > 1e-3 * tolerance  # the tolerance decides the order
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -9,6 +9,8 @@ from scipy import sparse
 from scipy.sparse.linalg import expm_multiply, splu
 
 import ltinet
+from ltinet import large_systems
+from ltinet.large_systems import reduce_for_responses
 
 mpl.use("Agg")
 
@@ -118,10 +120,12 @@ def test_bode_plots_have_the_proven_band(beam):
         mpl.pyplot.close(above.figure)
 
 
-def test_solutions_of_reduced_models_have_no_states_of_the_system():
+def test_solutions_of_reduced_models_have_no_states_of_the_system(beam):
     t = np.linspace(0.0, 1.0, 5)
-    with pytest.raises(ltinet.SimulationError, match="tolerance=1e-6"):
-        _ = PLATE.simulate(np.ones((5, PLATE.n_inputs)), t).states
+    for system in (PLATE, beam):
+        for sol in (system.simulate(np.ones((5, system.n_inputs)), t), system.step_response(t)):
+            with pytest.raises(ltinet.SimulationError, match=r"by a reduced model.*tolerance=1e-6.*lift"):
+                _ = sol.states
 
 
 def test_overviews_name_the_reduced_model():
@@ -130,6 +134,49 @@ def test_overviews_name_the_reduced_model():
     assert "poles of the reduced model" in titles
     assert "reduced model" in PLATE.plot.pzmap().axes[0].get_title()
     mpl.pyplot.close("all")
+
+
+def test_errors_of_large_reductions_are_drawn_at_few_frequencies_with_progress():
+    states = []
+    figure = ltinet.reduce(PLATE, tolerance=1e-3).plot.error(progress=states.append)
+    assert {len(line.get_xdata()) for line in figure.axes[0].get_lines() if len(line.get_xdata()) > 2} == {40}
+    assert states[-1].fraction == 1.0
+    assert len({state.fraction for state in states}) > 10
+    mpl.pyplot.close("all")
+
+
+def test_large_systems_are_reduced_when_something_is_drawn(monkeypatch):
+    reductions = []
+
+    def count_reductions(*arguments):
+        reductions.append(arguments)
+        return reduce_for_responses(*arguments)
+
+    monkeypatch.setattr(large_systems, "reduce_for_responses", count_reductions)
+    system = ltinet.StateSpace(PLATE.sparse.A, PLATE.sparse.B, PLATE.C)
+    for plots in (system.plot, ltinet.SecondOrder(*[sparse.eye_array(1501)] * 3, inputs=[0], outputs=[0]).plot):
+        dir(plots)
+        assert "bode" in repr(type(plots).bode)
+        assert hasattr(plots, "step")
+    assert not reductions
+    figure = system.plot.bode()
+    system.plot.step()
+    delayed = system.with_signal_settings(input_delay=0.1)
+    delayed.step_response([0.0, 1.0])  # the reduction does not depend on delays
+    assert len(reductions) == 1
+    assert "reduced model" in figure.axes[0].get_title()
+    mpl.pyplot.close("all")
+
+
+def test_copies_of_systems_and_networks_do_not_share_caches():
+    net = ltinet.construct(([[-1.0, 1.0], [0.0, -2.0]], [0.0, 1.0], [1.0, 0.0]))
+    for model in (net, net.system):
+        for same in (copy.copy(model), copy.deepcopy(model)):
+            assert same == model
+            assert same._context is not model._context
+        delayed = model.with_signal_settings(input_delay=0.5)
+        assert delayed._context is model._context
+        assert delayed.with_signal_settings(input_delay=0.0) == model
 
 
 def test_progress_of_long_responses_reaches_callbacks():
