@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ltinet._util.display import html_table, text_table
 from ltinet._util.floating_point import Array, Complex
 from ltinet.analysis.frequency_response import apply_delays, evaluation_points, frequencies_for, refined_evaluator
-from ltinet.analysis.norms import find_peak
+from ltinet.analysis.norms import FLAT_PEAK, find_peak
 from ltinet.analysis.poles import compute_poles
 from ltinet.analysis.stability import (
     axis_candidates,
@@ -442,7 +442,7 @@ def _minimum_on_samples(function: Callable[[Array], Array], samples: Array, end:
         points = low + (high - low) * np.linspace(0.0, 1.0, 17)[:, None]
         heights = function(points.ravel()).reshape(points.shape)
         index = heights.argmin(axis=0)
-        if heights.min() < smallest:
+        if heights.min() < smallest * (1.0 - FLAT_PEAK):
             row, column = np.unravel_index(int(heights.argmin()), heights.shape)
             smallest, best = float(heights[row, column]), float(points[row, column])
         low, high = (np.take_along_axis(points, np.clip(index + side, 0, 16)[None], axis=0)[0] for side in (-1, 1))

@@ -121,7 +121,7 @@ class Peak(NamedTuple):
 
 
 _RELATIVE_WIDTH = 2e-9  # of the interval at which the search for a peak ends
-_FLAT = 1e-13  # of the largest value: the frequency of a flat peak is the lowest one within this share
+FLAT_PEAK = 1e-13  # of the largest value: the frequency of a flat peak is the lowest one within this share
 _MAX_SAMPLES = 400_000  # some seconds; the interval that is left is returned
 _MAX_ROUNDS = 120  # more than the halvings of the spacing of doubles from 2⁵³; the interval that is left is returned
 _N_POLISHED = 5  # local maxima that are refined before the branch and bound
@@ -162,7 +162,7 @@ def find_peak(
         theta = np.concatenate([theta, pole_phase(poles, added)])[order]
     bounds = _gap_bounds(values + errors, np.diff(theta, append=theta_end), at_infinity)
     upper = float(np.max(bounds, initial=at_infinity))
-    best = int(np.argmax(values >= np.max(values) * (1.0 - _FLAT)))
+    best = int(np.argmax(values >= np.max(values) * (1.0 - FLAT_PEAK)))
     if at_infinity >= values[best] and len(poles):
         return Peak(at_infinity, upper, math.inf)
     return Peak(float(values[best] - errors[best]), upper, float(omega[best]))
