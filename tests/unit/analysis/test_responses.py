@@ -126,9 +126,9 @@ def test_hidden_integrators_and_slow_poles_are_none():
     hidden = StateSpace(Q @ np.diag([0.0, -1.0, -2.0, -3.0]) @ Q.T, Q @ [0.0, 1.0, 1.0, 1.0], Q @ [1.0, 1.0, 1.0, 1.0])
     assert hidden.step_response().t[-1] < 20.0
     assert hidden.step_response().notes == ()
-    slow = StateSpace(np.diag([-1e-9, -1e9]), [1e-9, 1e9], [1.0, 1.0])
-    assert slow.step_response().t[-1] > 1e9
-    assert slow.step_response().notes == ()
+    slow = StateSpace(np.diag([-1e-7, -1e7]), [1e-7, 1e7], [1.0, 1.0]).step_response()
+    assert slow.t[-1] > 1e7
+    assert slow.notes == ()
 
 
 @pytest.mark.slow
