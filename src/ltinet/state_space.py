@@ -170,8 +170,8 @@ class StateSpace(SystemOperators, LinearModel):
             )
         output_dofs = state_dofs if output_dofs is None else output_dofs
         n = count_rows(A)
-        B = edge_matrix(B, input_dofs, n, kind="inputs")
-        C = edge_matrix(C, output_dofs, n, kind="outputs")
+        B = edge_matrix(B, input_dofs, n, kind="inputs", names=inputs)
+        C = edge_matrix(C, output_dofs, n, kind="outputs", names=outputs)
         names = SignalNames.of(inputs, outputs, states)
         if output_dofs is not None and names.outputs is None and names.states is not None and len(names.states) == n:
             names = replace(names, outputs=tuple(names.states[dof] for dof in output_dofs.tolist()))

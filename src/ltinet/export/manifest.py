@@ -120,7 +120,7 @@ class Export:
         """Bound on the error of each output in 1e8 steps by rounding, from the exported x0, for inputs up to 1.
 
         In discrete time the bound includes the error of the decomposition. Inputs are counted from the operating point of
-        the model.
+        the model. The error of a reduction, `manifest["reduced by"]` times the L2 norm of the inputs, comes in addition.
         """
         return tuple(math.inf if bound is None else bound for bound in self.manifest["bound"]["drift"])
 
@@ -134,6 +134,11 @@ class Export:
     def __str__(self) -> str:
         rows = [("files", ", ".join(self.files)), ("time step", self._time_step)]
         rows.append(("precision", str(self.manifest["dtype"])))
+        if "reduced by" in self.manifest:
+            size = self.manifest["reduced by"]
+            rows.append(
+                ("reduction", "error not bounded" if size is None else f"error ≤ {size:.2g} ‖u‖ in L2, in addition")
+            )
         rows.extend(("note", note) for note in self.notes)
         return format_rows(f"export to {self.path}", rows)
 

@@ -45,10 +45,12 @@ from ltinet.torch.channels import (
 from ltinet.torch.linear_network import rebuild_network
 from ltinet.torch.packed_system import PackedSystem, pack_system
 from ltinet.torch.parameters import (
+    ParameterCache,
     build_system,
     describe_parameters,
     describe_poles,
     initial_tensors,
+    parameters_of,
     poles_of,
     relative_exp,
 )
@@ -110,8 +112,9 @@ class StateSpaceLayer(DoublePrecisionModule):
     n_states : int, optional
         Number of states of each channel, with `mixing` of the system: 64 by default, even for S4D starts.
     dt : float or (float, float), optional
-        Time between samples. A pair is the range of initial time steps, drawn log-uniformly for each channel (with
-        `mixing` for each pole) and trained; (0.001, 0.1) by default. A number is not trained. Required with a system.
+        Time between samples. A pair is the range of initial time steps, drawn log-uniformly and trained: one for each
+        channel; with `mixing` one for each pole of S4D starts, and a single one for others. (0.001, 0.1) by default. A
+        number is not trained. Required with a system.
     init : str, StateSpace or DynamicNetwork
         Start.
     mixing : bool
@@ -159,7 +162,13 @@ class StateSpaceLayer(DoublePrecisionModule):
         for name, values in tensors.constants.items():
             if name not in ("from_user", "to_user"):
                 self.register_buffer(name, values)
-        index = _block_of_each_state(packed) if mixing else _channel_of_each_state(packed, d_model)
+        # Blocks of a system that is not normal cancel each other, and would not with different time steps.
+        if not mixing:
+            index = _channel_of_each_state(packed, d_model)
+        elif init in _POLES:
+            index = _pole_of_each_state(packed)
+        else:
+            index = np.zeros(self.n_states, np.int64)
         self.register_buffer("time_step_of_state", torch.from_numpy(index))
         draws = torch.rand(int(index.max()) + 1, dtype=torch.float64)
         time_steps = low * (high / low) ** draws
@@ -167,18 +176,18 @@ class StateSpaceLayer(DoublePrecisionModule):
         self.register_buffer("dt_at_start", time_steps)
         self.register_buffer("log_dt_at_start", torch.log(time_steps))
         self.growth = float((tensors.parameters["held_rates"].max() if len(self.held_rates) else 0.0) * high)
-        self._step_cache: tuple[Any, OneStep] | None = None
+        self._step_cache = ParameterCache[OneStep]()
         self._checks_precision = True
 
     @property
     def dt(self) -> Tensor:
-        """Time steps: one for each channel, with `mixing` for each block of the system."""
+        """Time steps: one for each channel; with `mixing` one for each pole of S4D starts, otherwise a single one."""
         return self.dt_at_start * relative_exp(self.log_dt, self.log_dt_at_start)
 
     @property
     def poles(self) -> NDArray[np.complex128]:
         """Poles in continuous time: `(d_model, n_states)`, with `mixing` `(n_states,)`."""
-        system = build_system({**self._parameters, **self._buffers})
+        system = build_system({**parameters_of(self), **self._buffers})
         values = poles_of(system if self.mixing else split_channels(system, self.d_model))
         return np.asarray(values.cpu().numpy(), dtype=np.complex128)
 
@@ -190,7 +199,7 @@ class StateSpaceLayer(DoublePrecisionModule):
         str
             Text within the parentheses of the printed module.
         """
-        system = build_system({**self._parameters, **self._buffers})
+        system = build_system({**parameters_of(self), **self._buffers})
         n_systems = 1 if self.mixing else self.d_model
         with torch.no_grad():
             low, high = float(self.dt.min()), float(self.dt.max())
@@ -209,7 +218,7 @@ class StateSpaceLayer(DoublePrecisionModule):
             A and B times the time step, C and D; with an axis of channels in front unless `mixing`.
         """
         scaled = scale_time(
-            build_system({**self._parameters, **self._buffers}), self.dt.index_select(0, self.time_step_of_state)
+            build_system({**parameters_of(self), **self._buffers}), self.dt.index_select(0, self.time_step_of_state)
         )
         return scaled if self.mixing else split_channels(scaled, self.d_model)
 
@@ -360,13 +369,7 @@ class StateSpaceLayer(DoublePrecisionModule):
         OneStep
             Matrices of the exact step; with an axis of channels in front unless `mixing`.
         """
-        parameters = list(self._parameters.values())
-        if torch.is_grad_enabled() and any(values.requires_grad for values in parameters):
-            return self._matrices_of_step()
-        version = [(id(values), values._version) for values in parameters]
-        if self._step_cache is None or self._step_cache[0] != version:
-            self._step_cache = version, self._matrices_of_step()
-        return self._step_cache[1]
+        return self._step_cache.get([*parameters_of(self).values(), self.log_dt], self._matrices_of_step)
 
     def _matrices_of_step(self) -> OneStep:
         linear = self.hold == "linear"
@@ -394,7 +397,7 @@ class StateSpaceLayer(DoublePrecisionModule):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         """Discard the cache when the tensors are moved."""
-        self._step_cache = None
+        self._step_cache = ParameterCache()
         return super()._apply(fn, recurse)
 
 
@@ -505,15 +508,10 @@ def _channel_of_each_state(packed: PackedSystem, d_model: int) -> NDArray[np.int
     ).astype(np.int64)
 
 
-def _block_of_each_state(packed: PackedSystem) -> NDArray[np.int64]:
-    """Return the number of the pair, real or coupled block that a state belongs to."""
-    pairs, reals = len(packed.pair_rates), len(packed.real_rates)
-    first = pairs + reals
-    parts = [np.arange(pairs), np.arange(pairs), pairs + np.arange(reals)]
-    for group in packed.groups:
-        parts.append(first + np.repeat(np.arange(len(group)), len(group[0].F)))
-        first += len(group)
-    return np.concatenate(parts).astype(np.int64)
+def _pole_of_each_state(packed: PackedSystem) -> NDArray[np.int64]:
+    """Return the number of the pair or real pole that a state of a diagonal system belongs to."""
+    pairs, reals = np.arange(len(packed.pair_rates)), np.arange(len(packed.real_rates))
+    return np.concatenate([pairs, pairs, len(pairs) + reals]).astype(np.int64)
 
 
 def _numbers_of_states(packed: PackedSystem) -> list[int]:

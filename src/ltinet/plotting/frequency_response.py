@@ -109,7 +109,7 @@ def _draw_phase(axes: "Axes", frequencies: Array, H: Complex, selection: PairSel
         axes.plot(frequencies, phase, color=colour, linestyle=dashes, linewidth=1.4)
         bottom = min(bottom, float(np.fmin.reduce(phase + np.rad2deg(turn), initial=np.inf)) - _MAX_DELAY_TURN)
     axes.margins(x=0.01)
-    if bottom > axes.get_ylim()[0] and np.isfinite(bottom):
+    if delays.any() and bottom > axes.get_ylim()[0] and np.isfinite(bottom):
         top = max(float(np.nanmax(line.get_ydata())) for line in axes.lines)
         axes.set_ylim(bottom, top + 0.05 * (top - bottom))
         axes.annotate(
@@ -210,7 +210,8 @@ def _draw_error_bands(
 ) -> None:
     """Shade the magnitudes and phases that are possible within the error, around the lines of a Bode plot.
 
-    Where |H| is below the error, any smaller magnitude is possible, and the phase is unknown.
+    Where |H| is below the error, any smaller magnitude and any phase is possible, and all of the panel is shaded. Beyond
+    such a frequency the phase is known up to multiples of 360 degrees.
     """
     for axes, is_magnitude in zip(panels, (True, False), strict=True):
         limits, lines = axes.get_ylim(), axes.get_lines()[: len(chosen)]
@@ -224,8 +225,9 @@ def _draw_error_bands(
             else:
                 with np.errstate(divide="ignore"):
                     width = np.rad2deg(np.arcsin(np.minimum(error.size / sizes, 1.0)))
-                width = np.where(error.size < sizes, width, 180.0)
-                below, above = middle - width, middle + width
+                is_known = error.size < sizes
+                below = np.where(is_known, middle - width, limits[0])
+                above = np.where(is_known, middle + width, limits[1])
             axes.fill_between(omega, below, above, color=line.get_color(), alpha=0.25, linewidth=0.0)
         axes.set_ylim(limits)
     panels[0].set_title(f"reduced model, {error.description}", fontsize="medium", color="0.25")

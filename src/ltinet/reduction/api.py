@@ -440,7 +440,7 @@ def reduce(  # noqa: PLR0913 - one option for each property of a reduction
         without one are refused.
     input_l2 : float, optional
         Largest L2 norm of inputs, (∫ |u(t)|² dt)^½ over the simulated time, in discrete time (Σ |u[k]|²)^½; required
-        with `output_tolerance`. For |u| ≤ a over a time T it is a √T.
+        with `output_tolerance`. For m inputs with |u| ≤ a each over a time T it is a √(m T).
     method : str, optional
         "truncation" (default) truncates balanced states; "singular_perturbation" sets their derivatives to zero, which
         keeps the gain at zero frequency exactly. For a network "neurons" leaves out those with the smallest

@@ -59,16 +59,24 @@ def validate_dofs(dofs: Any, n: int, name: str) -> NDArray[np.intp]:
     return indices
 
 
-def edge_matrix(matrix: MatrixLike | None, dofs: NDArray[np.intp] | None, n: int, *, kind: str) -> MatrixLike:
+def _describe_names(names: Any, kind: str) -> str:
+    """Return what was given in place of degrees of freedom."""
+    return "" if names is None else f", and {kind} = {sanitize(repr(names))[:100]} is not a list of integers"
+
+
+def edge_matrix(
+    matrix: MatrixLike | None, dofs: NDArray[np.intp] | None, n: int, *, kind: str, names: NamesLike = None
+) -> MatrixLike:
     """Return B ("inputs") or C ("outputs"): the matrix, or the one that selects degrees of freedom.
 
     Raises InvalidSystemError unless exactly one of both is given.
     """
     letter, meaning = ("B", "unit loads on") if kind == "inputs" else ("C", "values of")
     if (matrix is None) == (dofs is None):
-        problem = (
-            f"{letter} is missing" if matrix is None else f"both {letter} and {kind} as degrees of freedom are given"
-        )
+        if matrix is None:
+            problem = f"{letter} is missing{_describe_names(names, kind)}"
+        else:
+            problem = f"both {letter} and {kind} as degrees of freedom are given"
         raise InvalidSystemError(
             f"{problem}; pass the matrix {letter}, or {kind}=[0, 7] for {meaning} these degrees of freedom"
         )

@@ -32,7 +32,15 @@ from ltinet.systems.system_matrices import SystemMatrices
 from ltinet.torch.cuda_graphs import CudaGraphCache, can_capture, graph_key
 from ltinet.torch.nonuniform import run_nonuniform
 from ltinet.torch.packed_system import PARAMETERS_BY_PART, TrainableParts, validate_parts
-from ltinet.torch.parameters import NetworkTensors, build_system, describe_parameters, describe_poles, n_block_sizes
+from ltinet.torch.parameters import (
+    NetworkTensors,
+    ParameterCache,
+    build_system,
+    describe_parameters,
+    describe_poles,
+    n_block_sizes,
+    parameters_of,
+)
 from ltinet.torch.planner import (
     InitialState,
     Kernels,
@@ -176,7 +184,7 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
         for name, values in tensors.constants.items():
             self.register_buffer(name, values)
         self.growth = float(tensors.parameters["held_rates"].detach().max()) if len(self.held_rates) else 0.0
-        self._step_cache: tuple[Any, OneStep] | None = None
+        self._step_cache = ParameterCache[OneStep]()
         self.cuda_graphs = CudaGraphCache()
         self._checks_precision = True
 
@@ -214,7 +222,7 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
             The model.
         """
         other = copy.copy(self)
-        other.dt, other._step_cache, other.cuda_graphs = as_time_step(dt, "dt"), None, CudaGraphCache()
+        other.dt, other._step_cache, other.cuda_graphs = as_time_step(dt, "dt"), ParameterCache(), CudaGraphCache()
         return other
 
     @outside_compiled_graphs
@@ -343,18 +351,19 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
         TensorSystem
             Matrices as tensors, differentiable in the parameters.
         """
-        return build_system({**self._parameters, **self._buffers})
+        return build_system({**parameters_of(self), **self._buffers})
 
     def _captured_kernels(
         self, samples: Tensor, initial: InitialState, plan: Plan, *, with_end: bool
     ) -> Kernels | None:
         """Return kernels computed by a CUDA graph, or None where they are computed without one."""
-        parameters = list(self._parameters.values())
+        tensors = parameters_of(self)
+        parameters = list(tensors.values())
         starts_in_w = initial.z is None and not grows_fast(self.growth * self.dt)
         needs_state = plan.algorithm == "convolution" and (with_end or initial.w is not None)
         if needs_state or not starts_in_w or not can_capture(parameters, plan) or n_block_sizes(self._buffers):
             return None
-        names, buffers, steps, dtype = tuple(self._parameters), dict(self._buffers), samples.shape[1], samples.dtype
+        names, buffers, steps, dtype = tuple(tensors), dict(self._buffers), samples.shape[1], samples.dtype
 
         def kernels_of(*values: Tensor) -> Kernels:
             system = build_system({**dict(zip(names, values, strict=True)), **buffers})
@@ -424,16 +433,11 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
         OneStep
             Matrices of the exact step.
         """
-        parameters = list(self._parameters.values())
-        is_plain = all(type(values) is nn.Parameter for values in parameters)  # not replaced by a transform
-        if not is_plain or (torch.is_grad_enabled() and any(values.requires_grad for values in parameters)):
-            return one_step(self.system(), self.dt, linear=self.hold == "linear")
-        version = [(id(values), values._version) for values in parameters]
-        if self._step_cache is None or self._step_cache[0] != version:
-            self._step_cache = version, one_step(self.system(), self.dt, linear=self.hold == "linear")
-        return self._step_cache[1]
+        return self._step_cache.get(
+            list(parameters_of(self).values()), lambda: one_step(self.system(), self.dt, linear=self.hold == "linear")
+        )
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         """Discard the caches when the tensors are moved."""
-        self._step_cache, self.cuda_graphs = None, CudaGraphCache()
+        self._step_cache, self.cuda_graphs = ParameterCache(), CudaGraphCache()
         return super()._apply(fn, recurse)

@@ -6,9 +6,9 @@ values are stored relative to the start: e^{p − p₀} times a constant gives e
 p = p₀.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
 import torch
@@ -23,7 +23,11 @@ from ltinet.torch.propagators import TensorSystem
 LOG_RANGE = 16.0
 """Limit on the change of log decay rates and log couplings of pairs: a factor of nine million either way."""
 
+PARAMETER_NAMES = (
+    "log_decay", "held_rates", "frequency", "log_above", "log_below", "couplings", "B", "C", "D",
+)  # fmt: skip
 _BLOCK_INDEX_PREFIX = "block_entries_"
+Result = TypeVar("Result")
 
 
 class NetworkTensors(NamedTuple):
@@ -60,6 +64,34 @@ def initial_tensors(packed: PackedSystem) -> NetworkTensors:
     constants |= {"from_user": packed.from_user, "to_user": packed.to_user, "place_of_rates": position}
     constants |= {f"{_BLOCK_INDEX_PREFIX}{number}": index for number, index in enumerate(entries)}
     return NetworkTensors(_as_tensors(parameters), _as_tensors(constants))
+
+
+def parameters_of(module: torch.nn.Module) -> dict[str, Tensor]:
+    """Return the parameters of a system by name; pruning and parametrizations replace some of them by other tensors."""
+    return {name: getattr(module, name) for name in PARAMETER_NAMES}
+
+
+@final
+class ParameterCache(Generic[Result]):
+    """A result that is kept while the parameters that it was computed from have the same values.
+
+    Values are compared, because version counters of tensors do not count the updates of fused optimizers and writes
+    through `.data`. Nothing is kept where derivatives are required, or a transform or parametrization replaces a parameter.
+    """
+
+    def __init__(self) -> None:
+        self._values: list[Tensor] = []
+        self._result: Result | None = None
+
+    def get(self, parameters: list[Tensor], compute: Callable[[], Result]) -> Result:
+        """Return the result for the parameters."""
+        is_constant = all(type(values) is torch.nn.Parameter for values in parameters)
+        if not is_constant or (torch.is_grad_enabled() and any(values.requires_grad for values in parameters)):
+            return compute()
+        if self._result is None or not all(map(torch.equal, parameters, self._values)):
+            with torch.inference_mode(False), torch.no_grad():  # tensors of inference mode cannot be used outside of it
+                self._result, self._values = compute(), [values.detach().clone() for values in parameters]
+        return self._result
 
 
 def build_system(tensors: Mapping[str, Tensor]) -> TensorSystem:

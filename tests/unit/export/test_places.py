@@ -282,3 +282,12 @@ def test_a_signal_in_the_middle_leaves_nothing(tmp_path):
     assert [path.name for path in (tmp_path / "here").iterdir()] == ["c"]
     facts = json.loads((tmp_path / "here" / "c" / "manifest.json").read_text())
     assert set(facts["files"]) == set(contents(tmp_path / "here" / "c"))
+
+
+def test_the_error_of_a_reduction_is_named_beside_the_bound_on_rounding(tmp_path):
+    net = ltinet.reduce(ltinet.named_system("mass_spring_damper", n_masses=8), tolerance=1e-2).net
+    export = net.export_c(tmp_path, dt=0.1)
+    size = f"{net.reduction_error:.2g}"
+    assert f"error ≤ {size} ‖u‖ in L2, in addition" in str(export)
+    readme = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert f"at most {size} times the L2 norm of the inputs" in readme

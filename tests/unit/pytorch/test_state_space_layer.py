@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn as torch_nn
+from torch.nn.utils import prune
 
 import ltinet
 from ltinet import nn
@@ -217,8 +218,9 @@ def test_networks_of_mixing_layers_have_their_outputs(init):
     torch.manual_seed(9)
     layer = nn.StateSpaceLayer(2, 8, init=init, mixing=True)
     u = torch.randn(50, 2, dtype=torch.float64)
-    with pytest.raises(InvalidNetworkError, match="the time steps of the poles differ; give the time between samples"):
-        layer.to_network()
+    if init == "s4d_lin":
+        with pytest.raises(InvalidNetworkError, match="time steps of the poles differ; give the time between samples"):
+            layer.to_network()
     assert_close(layer.to_network(dt=0.5).simulate(u.numpy(), 0.5 * np.arange(50)).y, layer(u))
     fixed = nn.StateSpaceLayer(2, 8, init=init, mixing=True, dt=0.1)
     assert_close(fixed.to_network().simulate(u.numpy(), 0.1 * np.arange(50)).y, fixed(u))
@@ -405,6 +407,65 @@ def test_single_precision_warns_where_states_cancel():
         assert_close(legs_network().to_torch(1e-2)(u.float()), truth, 1e-6)  # the default algorithm keeps its digits
         legs_network(max_condition=10).to_torch(1e-2)(u.float(), plan=Plan("scan", 1))
         assert_close(nn.StateSpaceLayer(1, init=legs_network(), dt=1e-2, hold="linear")(u.float()), truth, 1e-6)
+
+
+@pytest.mark.parametrize("mixing", [False, True])
+def test_outputs_without_derivatives_follow_every_write_to_parameters(mixing):
+    torch.manual_seed(3)
+    layer, u = nn.StateSpaceLayer(2, 8, mixing=mixing), torch.randn(1, 20, 2)
+    net = ltinet.construct(([[-1.0]], [[1.0, 0.5]], [[1.0], [2.0]])).to_torch(0.1)
+    for model in (layer, net):
+        with torch.no_grad():
+            model(u)
+        fused = torch.optim.Adam(model.parameters(), lr=0.1, fused=True)  # does not count versions of tensors
+        model(u).square().mean().backward()
+        fused.step()
+        with torch.no_grad():
+            assert torch.equal(model(u), model(u.clone().requires_grad_()).detach())
+            assert_close(model(u), copy.deepcopy(model)(u), 1e-7)
+        trained = model(u).detach()
+        with torch.no_grad():
+            assert_close(model(u), trained, 1e-6)
+            model.C.data.zero_()
+            model.D.data.zero_()
+            assert not model(u).any()
+
+
+def test_layers_in_inference_mode_and_with_pruned_or_normalized_weights():
+    u = torch.randn(1, 20, 4)
+    with torch.inference_mode():
+        layer = nn.StateSpaceLayer(4, 8)
+        y = layer(u)
+    with torch.no_grad():
+        assert_close(layer(u), y, 1e-7)
+    layer = nn.StateSpaceLayer(4, 8)
+    with torch.inference_mode():
+        layer(u)
+    layer.requires_grad_(False)
+    v = u.clone().requires_grad_()
+    layer(v).sum().backward()  # matrices cached in inference mode could not be used here
+    assert v.grad.any()
+    layer = nn.StateSpaceLayer(4, 8)
+    y = layer(u).detach()
+    torch_nn.utils.parametrizations.weight_norm(layer, "C")
+    assert_close(layer(u), y, 1e-6)
+    with torch.no_grad():
+        assert_close(layer(u), y, 1e-6)
+    layer = nn.StateSpaceLayer(4, 8)
+    prune.l1_unstructured(layer, "C", amount=layer.C.numel())
+    assert_close(layer(u), layer.D.detach().T * u, 1e-6)
+
+
+@pytest.mark.parametrize("init", ["hippo_legs", "legt", "fout"])
+def test_mixing_layers_keep_one_time_step_for_systems_that_are_not_normal(init):
+    """Different time steps of blocks that cancel would multiply outputs by cond(T)."""
+    torch.manual_seed(0)
+    layer = nn.StateSpaceLayer(8, 8, init=init, mixing=True)
+    assert layer.dt.shape == (1,)
+    net = layer.to_network()
+    step = float(layer.dt.detach())
+    u = np.random.default_rng(0).standard_normal((50, 8))
+    assert_close(layer(torch.from_numpy(u)), net.simulate(u, step * np.arange(50), hold="zero").y)
 
 
 @pytest.mark.slow

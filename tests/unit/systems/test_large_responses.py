@@ -11,6 +11,7 @@ from scipy.sparse.linalg import expm_multiply, splu
 import ltinet
 from ltinet import large_systems
 from ltinet.large_systems import reduce_for_responses
+from ltinet.plotting.frequency_response import ResponseError, draw_bode
 
 mpl.use("Agg")
 
@@ -117,7 +118,25 @@ def test_bode_plots_have_the_proven_band(beam):
             level = 20.0 * np.log10(max(abs(value), 1e-300))
             assert heights.min() - 1e-9 <= max(level, above.get_ylim()[0]) <= heights.max() + 1e-9
         assert len(below.collections) == len(below.get_lines())
+        assert not below.texts  # nothing is said about dead times of a model without delays
         mpl.pyplot.close(above.figure)
+
+
+def test_any_phase_is_shaded_where_the_magnitude_is_below_the_error():
+    omega, H = np.array([1.0, 2.0, 3.0]), np.array([1.0, 1e-3, 0.5j])[:, None, None]
+    _, below = draw_bode(omega, H, error=ResponseError(0.01, True))
+    outline = below.collections[0].get_paths()[0].vertices
+    at_two = outline[outline[:, 0] == 2.0, 1]
+    assert (at_two.min(), at_two.max()) == below.get_ylim()
+    at_one = outline[outline[:, 0] == 1.0, 1]
+    assert np.ptp(at_one) == pytest.approx(2.0 * np.rad2deg(np.arcsin(0.01)), rel=1e-9)
+    mpl.pyplot.close(below.figure)
+
+
+@pytest.mark.parametrize("outputs", [7, [1.0, 2.0], [True, False], []])
+def test_degrees_of_freedom_that_are_no_integers_are_named(outputs):
+    with pytest.raises(ltinet.InvalidSystemError, match=r"C is missing, and outputs = .* is not a list of integers"):
+        ltinet.StateSpace(-np.eye(2), np.ones((2, 1)), outputs=outputs)
 
 
 def test_solutions_of_reduced_models_have_no_states_of_the_system(beam):

@@ -140,7 +140,7 @@ def readme_text(
         flash=_flash(model, settings, tapped, user_states=user_states),
         signals="\n".join(["| in C | name |", "|---|---|", *signals]),
         bounds=_bounds_table(bound, outputs),
-        decomposition=_decomposition(context),
+        decomposition=_decomposition(context) + _reduction(context),
     )
 
 
@@ -219,6 +219,18 @@ def _table_numbers(model: StepModel, settings: ExportSettings, *, user_states: b
     drive = n * m * (2 if model.hold == "linear" else 1)
     outputs = p * (tables.padded_state_count(model, settings.dtype) + m)
     return propagators + drive + outputs + n + (n * n if user_states else 0)
+
+
+def _reduction(context: SimulationContext) -> str:
+    """Return a paragraph on the error of the reduction that made the network; "" without one."""
+    if context.reduction_error is None:
+        return ""
+    size = context.reduction_error
+    limit = f"at most {size:.2g} times the L2 norm of the inputs" if np.isfinite(size) else "not bounded"
+    return (
+        "The network is a reduced model. Its outputs differ from those of the full model by another error, which is\n"
+        f"{limit}.\n\n"
+    )
 
 
 def _decomposition(context: SimulationContext) -> str:
