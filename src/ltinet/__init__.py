@@ -65,9 +65,15 @@ if typing.TYPE_CHECKING:
     from ltinet.identification.residual_analysis import ResidualTests
     from ltinet.identification.result import IdentificationPlots, IdentificationResult
     from ltinet.identification.uncertainty import FrequencyBand, PoleUncertainty, StepBand
+    from ltinet.nonlinear.models import LPV, Bilinear, QuadraticBilinear
+    from ltinet.nonlinear.network import NonlinearNetwork
     from ltinet.reduction.api import LiftedField, ReductionPlots, ReductionResult, reduce
     from ltinet.tables.table import Table, read_table
 _LAZY_IMPORTS = {
+    "Bilinear": "ltinet.nonlinear.models",
+    "LPV": "ltinet.nonlinear.models",
+    "QuadraticBilinear": "ltinet.nonlinear.models",
+    "NonlinearNetwork": "ltinet.nonlinear.network",
     "FrequencyBand": "ltinet.identification.uncertainty",
     "StepBand": "ltinet.identification.uncertainty",
     "PoleUncertainty": "ltinet.identification.uncertainty",
@@ -85,6 +91,8 @@ _LAZY_IMPORTS = {
 }
 
 __all__ = [
+    "LPV",
+    "Bilinear",
     "BlockDiagonalForm",
     "BlockDiagonalPlots",
     "Certificate",
@@ -113,11 +121,13 @@ __all__ = [
     "Neuron",
     "NeuronEquation",
     "NeuronTolerances",
+    "NonlinearNetwork",
     "NyquistResult",
     "PartitionError",
     "PlottingError",
     "PoleUncertainty",
     "PolynomialSignal",
+    "QuadraticBilinear",
     "ReductionPlots",
     "ReductionResult",
     "ResidualTests",

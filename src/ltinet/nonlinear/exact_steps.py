@@ -1,0 +1,273 @@
+"""Exact steps of bilinear and linear parameter-varying systems under zero hold, and the bound on their rounding.
+
+While inputs and scheduling signals are constant the equations are linear, and
+
+    [x(t + h); 1] = exp(h [[A + Σ v_k N_k + Σ p_l A_l, (B + Σ p_l B_l) v], [0, 0]]) [x(t); 1].
+
+One exponential is computed for each level (v, p) and length h that occurs.
+
+Errors obey e_{k+1} = Φ_k e_k + δ_k with |δ_k| ≤ |Φ̂_k − Φ_k| |x_k| + γ |Φ̂_k| |x_k| + |h − ĥ| |M_k x_{k+1}|: the error of the
+exponential, from one in double-double arithmetic, the rounding of the product, and that of the length. The set of possible
+e_k is kept as a zonotope {G ε, |ε| ≤ 1} (Girard 2005, Reachability of uncertain linear systems using zonotopes), which
+linear maps transform without loss; |e_k| ≤ Σ_j |G_j|. Four matrices of generators of similar age are merged into a
+parallelepiped of n generators, so that each error is enclosed log₄ K times in a run of K steps, not in every step.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from ltinet._util.cache import LRUCache
+from ltinet._util.floating_point import EPS, Array
+from ltinet._util.text import sanitize
+from ltinet.error_bounds.double_double_exponentials import double_double_matrix_exponentials
+from ltinet.errors import InvalidSignalError, SimulationError
+from ltinet.nonlinear.models import NonlinearModel
+from ltinet.nonlinear.signal_values import RunSignals, common_lengths
+from ltinet.signals.arrays import as_real_array
+
+_MERGED_GENERATORS = 4  # matrices of generators that are merged into one; more are slower and the bound is tighter
+_MAX_EXPONENTIALS = 256  # of a stepper, for as many levels
+_ZONOTOPE_ROUNDING = 1.01  # factor for the rounding of the zonotope itself, far below 1e-2 of it
+
+
+def level_matrix(model: NonlinearModel, level: Array) -> Array:
+    """Return [[A + Σ v_k N_k + Σ p_l A_l, (B + Σ p_l B_l) v], [0, 0]] for a level (v, p)."""
+    n, m = model.n_states, model.n_inputs
+    v, p = level[:m], level[m:]
+    matrix = np.zeros((n + 1, n + 1))
+    A = model.terms.state_matrix(model.A, v, p)
+    matrix[:n, :n] = A if isinstance(A, np.ndarray) else A.toarray()
+    matrix[:n, n] = model.terms.scheduled("B_p", model.B, p) @ v
+    return matrix
+
+
+class Grid(NamedTuple):
+    """Times of steps, and for each step and member of the batch the exponential that it takes."""
+
+    times: Array
+    lengths: Array
+    """Length of each step as used, `(K,)`."""
+    choice: NDArray[np.intp]
+    """Index of the exponential, `(K, M or 1)`."""
+    matrices: Array
+    """h [[A …], [0, 0]] of each exponential, `(distinct, n + 1, n + 1)`."""
+    exponentials: Array
+
+
+def build_grid(model: NonlinearModel, signals: RunSignals, times: Array) -> Grid:
+    """Return the steps between ascending times, among them all knots, with one exponential for each level and length."""
+    lengths = common_lengths(times)
+    levels = signals.after(times[:-1])  # (m + l, K, members)
+    keys = np.concatenate([np.broadcast_to(lengths[:, None], (1, *levels.shape[1:])), levels])
+    flat = keys.reshape(len(keys), -1).T
+    distinct, choice = np.unique(flat, axis=0, return_inverse=True)
+    n = model.n_states
+    matrices = np.zeros((len(distinct), n + 1, n + 1))
+    for index, (length, *level) in enumerate(distinct.tolist()):
+        matrices[index] = length * level_matrix(model, np.array(level))
+    exponentials = linalg.expm(matrices) if len(distinct) else matrices
+    return Grid(times, lengths, choice.reshape(levels.shape[1:]), matrices, exponentials)
+
+
+def run_steps(grid: Grid, x0: Array) -> Array:
+    """Return states `(K + 1, M, n)` at the times of a grid from x0 `(M, n)`."""
+    n_members, n = x0.shape
+    augmented = np.ones((len(grid.times), n_members, n + 1))
+    augmented[0, :, :n] = x0
+    shared = grid.choice.shape[1] == 1
+    choice = grid.choice[:, 0].tolist() if shared else grid.choice
+    x = augmented[0].T if shared else augmented[0, :, :, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(len(grid.times) - 1):
+            x = grid.exponentials[choice[k]] @ x
+            augmented[k + 1] = x.T if shared else x[:, :, 0]
+    states = augmented[:, :, :n]
+    if not np.isfinite(states).all():
+        first = int(np.argmin(np.isfinite(states).all(axis=(1, 2))))
+        raise SimulationError(f"the states overflow at t = {grid.times[first]:.6g}; end the run earlier")
+    return states
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPiece:
+    """Exact solution under zero hold, with states at all knots and requested times."""
+
+    model: NonlinearModel
+    signals: RunSignals
+    grid: Grid
+    states: Array
+    """`(K + 1, M, n)`."""
+
+    @classmethod
+    def solve(cls, model: NonlinearModel, signals: RunSignals, x0: Array, times: Array) -> "ExactPiece":
+        """Take all steps between ascending times, which include the knots."""
+        grid = build_grid(model, signals, times)
+        return cls(model, signals, grid, run_steps(grid, x0))
+
+    def states_at(self, t: Array) -> Array:
+        """Return states `(M, T, n)`; those between times of the grid take one more step each."""
+        times = self.grid.times
+        index = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 1)
+        result = np.ascontiguousarray(self.states[index].swapaxes(0, 1))
+        missing = np.unique(t[times[index] != t])
+        if len(missing):
+            refined = ExactPiece.solve(self.model, self.signals, self.states[0], np.union1d(times, missing))
+            at = np.searchsorted(refined.grid.times, t)
+            result = np.ascontiguousarray(refined.states[at].swapaxes(0, 1))
+        return result
+
+    def output_errors(self, t: Array, output_matrix: Callable[[Array], Array]) -> Array:
+        """Return bounds on |C(t) e(t)| at some times, `(M, T, p)`; `output_matrix` gives C from p.
+
+        The times must be those of the grid, or are added to it.
+        """
+        if not np.isin(t, self.grid.times).all():
+            times = np.union1d(self.grid.times, t)
+            return ExactPiece.solve(self.model, self.signals, self.states[0], times).output_errors(t, output_matrix)
+        errors = _exponential_errors(self.grid)
+        return np.stack([
+            self._member_errors(member, errors, t, output_matrix) for member in range(self.states.shape[1])
+        ])  # fmt: skip
+
+    def _member_errors(self, member: int, errors: Array, t: Array, output_matrix: Callable[[Array], Array]) -> Array:
+        grid, n = self.grid, self.states.shape[2]
+        column = min(member, grid.choice.shape[1] - 1)
+        wanted = set(np.searchsorted(grid.times, t).tolist())
+        scheduling = self.signals.after(grid.times)[self.model.n_inputs :]
+        scheduling = scheduling[:, :, min(member, scheduling.shape[2] - 1)]
+        rounding = (n + 3) * EPS
+        zonotope, bounds = _Zonotope(n), {}
+        true_lengths = np.diff(grid.times)
+        for k in range(len(grid.times)):
+            x = self.states[k, member]
+            if k in wanted:
+                C = output_matrix(scheduling[:, k])
+                size = np.abs(C) @ np.abs(x)
+                bounds[k] = (
+                    _ZONOTOPE_ROUNDING * zonotope.radius(C) + (n + len(self.model.scheduling_names) + 3) * EPS * size
+                )
+            if k == len(grid.times) - 1:
+                break
+            choice = grid.choice[k, column]
+            augmented = np.append(np.abs(x), 1.0)
+            new = errors[choice] @ augmented + rounding * (np.abs(grid.exponentials[choice]) @ augmented)
+            shift = abs(float(true_lengths[k] - grid.lengths[k])) + EPS * abs(float(grid.times[k + 1]))
+            speed = np.abs(grid.matrices[choice] @ np.append(self.states[k + 1, member], 1.0)) / grid.lengths[k]
+            zonotope.step(grid.exponentials[choice][:n, :n], (new + shift * speed)[:n])
+        return np.array([bounds[index] for index in np.searchsorted(grid.times, t).tolist()])
+
+
+def _exponential_errors(grid: Grid) -> Array:
+    """Return |Φ̂ − Φ| for all exponentials of a grid, from one in double-double arithmetic."""
+    errors = np.empty_like(grid.exponentials)
+    for index, (matrix, computed) in enumerate(zip(grid.matrices, grid.exponentials, strict=True)):
+        exact = double_double_matrix_exponentials(matrix, 1.0, 0)[0]
+        # The matrix has rounding errors itself: products v_k N_k, sums and the product with the length.
+        terms = len(matrix) + 4
+        perturbation = terms * EPS * (np.abs(exact.high) @ np.abs(matrix))
+        errors[index] = np.abs((computed - exact.high) - exact.low) + EPS * np.abs(computed) + perturbation
+    return errors
+
+
+class _Zonotope:
+    """Set {Σ_i G_i ε_i, |ε_i| ≤ 1} of errors, with generators G_i of similar age in matrices of n columns."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._levels: list[list[Array]] = []
+
+    def step(self, Phi: Array, errors: Array) -> None:
+        """Apply a linear map and add a box with the given half-widths."""
+        self._levels = [[Phi @ G for G in level] for level in self._levels]
+        new, depth = np.diag(errors), 0
+        while True:
+            if depth == len(self._levels):
+                self._levels.append([])
+            self._levels[depth].append(new)
+            if len(self._levels[depth]) < _MERGED_GENERATORS:
+                return
+            new, self._levels[depth] = _parallelepiped(np.hstack(self._levels[depth])), []
+            depth += 1
+
+    def radius(self, C: Array) -> Array:
+        """Return the largest |C e| of the set, row by row."""
+        return np.asarray(sum((np.abs(C @ G).sum(axis=1) for level in self._levels for G in level), np.zeros(len(C))))
+
+
+def _parallelepiped(G: Array) -> Array:
+    """Return n generators of a set that contains that of G: a box in the coordinates or along singular vectors."""
+    candidates = [np.eye(len(G))]
+    if np.isfinite(G).all():
+        candidates.append(np.linalg.svd(G, full_matrices=False)[0])
+    # |UᵀG| is rounded by n eps of the columns, which are included.
+    widths = [np.abs(U.T @ G).sum(axis=1) + len(G) * EPS * np.linalg.norm(G, axis=0).sum() for U in candidates]
+    best = int(np.argmin([float(width @ width) for width in widths]))
+    return np.asarray(candidates[best] * widths[best])
+
+
+class HeldStepper:
+    """Streaming simulation of a bilinear or LPV model whose inputs and scheduling signals are held for each time step.
+
+    Parameters
+    ----------
+    model : NonlinearModel
+        Model without products of two states and without delays.
+    dt : float
+        Time step.
+    x : ndarray, shape (n,)
+        Initial state, which is changed by `step`.
+    """
+
+    def __init__(self, model: NonlinearModel, dt: float, x: Array) -> None:
+        self.model, self.dt, self.x = model, dt, x
+        self._exponentials: LRUCache[Array] = LRUCache(_MAX_EXPONENTIALS)
+
+    def step(self, u: ArrayLike, p: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return the output at the present time, and step to the next with the input held.
+
+        Parameters
+        ----------
+        u : array_like, shape (m,)
+            Input; a number for a single input.
+        p : array_like, shape (l,), optional
+            Scheduling signals of an LPV model.
+
+        Returns
+        -------
+        ndarray, shape (n_outputs,)
+            Output y at the time of u.
+
+        Raises
+        ------
+        InvalidSignalError
+            If u or p has another shape or is not finite.
+        SimulationError
+            If the states overflow.
+        """
+        model = self.model
+        v = _vector(u, "u", model.n_inputs) - model.linear.u0
+        scheduling = _vector(() if p is None else p, "p", model.n_scheduling)
+        C, D = model.terms.scheduled("C_p", model.C, scheduling), model.terms.scheduled("D_p", model.D, scheduling)
+        y = C @ self.x + D @ v + model.linear.y0
+        level = np.concatenate([v, scheduling])
+        step = self._exponentials.get(
+            level.tobytes(), lambda: np.asarray(linalg.expm(self.dt * level_matrix(model, level)))
+        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            x = step[:-1, :-1] @ self.x + step[:-1, -1]
+        if not np.isfinite(x).all():
+            raise SimulationError("the states overflow in this step; restore an earlier state, stepper.x = …")
+        self.x = x
+        return np.asarray(y)
+
+
+def _vector(value: ArrayLike, name: str, size: int) -> Array:
+    vector = np.atleast_1d(as_real_array(value, name))
+    if vector.shape != (size,) or not np.isfinite(vector).all():
+        raise InvalidSignalError(f"{name} must have {size} finite numbers, got {sanitize(np.asarray(value).tolist())}")
+    return vector
