@@ -7,6 +7,7 @@ them. A model without products gives the linear network.
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
@@ -21,6 +22,7 @@ from ltinet.errors import InvalidSystemError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.nonlinear.exact_steps import HeldStepper
 from ltinet.nonlinear.exponential_collocation import CollocationSystem
+from ltinet.nonlinear.files import write_product_network
 from ltinet.nonlinear.models import NonlinearModel
 from ltinet.nonlinear.product_neurons import ProductNeurons, build_product_neurons
 from ltinet.nonlinear.simulation import Preparation, is_quadratic, simulate_products
@@ -213,6 +215,21 @@ class NonlinearNetwork:
         if x.shape != (model.n_states,):
             raise InvalidSystemError(f"x0 has shape {x.shape}; it must have {model.n_states} entries")
         return HeldStepper(model, as_time_step(dt, "dt"), np.array(x, dtype=np.float64))
+
+    def save(self, path: str | Path) -> None:
+        """Write the network to a safetensors file atomically; `ltinet.load_product_network` restores every bit.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write, with the suffix .safetensors or none; an existing file is replaced.
+
+        Raises
+        ------
+        FileFormatError
+            If the suffix is another one, or the file cannot be written.
+        """
+        write_product_network(self.model, self.linear, path)
 
     @cached_property
     def _prepared(self) -> Preparation:

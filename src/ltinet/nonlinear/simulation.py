@@ -9,8 +9,8 @@ The method follows from the model and its signals alone, by the first rule that 
 4. at most 500 states: SciPy's LSODA, otherwise its BDF with a sparse Jacobian, restarted at every knot.
 
 The error of exact steps is rounding, for which there is a bound. For the other methods it is estimated by a second run,
-which starts from the same state and is more accurate: windows of the collocation with halved steps and a tenth of the
-tolerance, and SciPy's solvers with a thirtieth of it. The difference of both is the error of the first up to that of the
+which starts from the same state and is more accurate: windows of the collocation with halved steps and a hundredth of
+the tolerance, and SciPy's solvers with a thirtieth of it. The difference of both is the error of the first up to that of the
 second; it contains the defect of every step and its transport by the equations.
 """
 
@@ -52,7 +52,7 @@ from ltinet.systems.signal_settings import NO_SETTINGS
 _MAX_DENSE = 500  # states up to which products with dense T and exponentials are faster than sparse solvers (empirical)
 _MAX_BLOCK = 32  # states of a block: tables of a step have (8 b)² numbers
 _MIN_TOLERANCE, _MAX_TOLERANCE = 1e-11, 1e-2  # below, rounding of the tables is felt; above, estimates are unreliable
-_FINER_COLLOCATION, _FINER_SOLVER = 0.1, 1.0 / 30.0  # of the tolerance: second run of the error estimate
+_FINER_COLLOCATION, _FINER_SOLVER = 0.01, 1.0 / 30.0  # of the tolerance: second run of the error estimate
 _NO_BOUND = {
     "collocation": "error_bound() is infinite: no bound is known for collocation; error_estimate is an estimate",
     "solver": "error_bound() is infinite: no bound is known for solvers of SciPy; error_estimate is an estimate",

@@ -44,6 +44,7 @@ def test_both_references_agree(seed):
     assert np.abs(dop853_states(model, u, t, x0, hold=hold) - exact).max() <= _REFERENCE * np.abs(exact).max()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", [3, 4, 9, 10])
 def test_bound_of_exact_steps_contains_the_error(seed):
     model, u, t, x0, hold = random_case(seed, max_states=4)
