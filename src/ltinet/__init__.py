@@ -67,6 +67,7 @@ if typing.TYPE_CHECKING:
     from ltinet.identification.uncertainty import FrequencyBand, PoleUncertainty, StepBand
     from ltinet.nonlinear.models import LPV, Bilinear, QuadraticBilinear
     from ltinet.nonlinear.network import NonlinearNetwork
+    from ltinet.nonlinear.reduction import ProductReduction, reduce_products
     from ltinet.reduction.api import LiftedField, ReductionPlots, ReductionResult, reduce
     from ltinet.tables.table import Table, read_table
 _LAZY_IMPORTS = {
@@ -74,6 +75,8 @@ _LAZY_IMPORTS = {
     "LPV": "ltinet.nonlinear.models",
     "QuadraticBilinear": "ltinet.nonlinear.models",
     "NonlinearNetwork": "ltinet.nonlinear.network",
+    "ProductReduction": "ltinet.nonlinear.reduction",
+    "reduce_products": "ltinet.nonlinear.reduction",
     "FrequencyBand": "ltinet.identification.uncertainty",
     "StepBand": "ltinet.identification.uncertainty",
     "PoleUncertainty": "ltinet.identification.uncertainty",
@@ -127,6 +130,7 @@ __all__ = [
     "PlottingError",
     "PoleUncertainty",
     "PolynomialSignal",
+    "ProductReduction",
     "QuadraticBilinear",
     "ReductionPlots",
     "ReductionResult",
@@ -181,6 +185,7 @@ __all__ = [
     "pzmap",
     "read_table",
     "reduce",
+    "reduce_products",
     "save_system",
     "sensitivity",
     "series",

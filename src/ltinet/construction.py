@@ -14,7 +14,7 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.network_builder import construct_network, require_single_system
 from ltinet.nonlinear.models import NonlinearModel
-from ltinet.nonlinear.network import NonlinearNetwork
+from ltinet.nonlinear.network import NonlinearNetwork, build_network
 from ltinet.second_order import SecondOrder
 
 
@@ -111,10 +111,8 @@ def construct(
             raise InvalidSystemError(
                 "tolerance is for linear systems. Reduce a model with products by ltinet.reduce_products(model, order=…)."
             )
-        linear = construct(
-            system.linear, max_condition=max_condition, n_layers=n_layers, clustering=clustering, balance=balance
-        )
-        return NonlinearNetwork(system, linear)
+        blocks = BlockChoice(max_condition, n_layers, clustering, count_name="n_layers")
+        return build_network(system, blocks, balance=balance)
     if tolerance is not None:
         # Imported here because importing the reduction takes long and few networks need it.
         from ltinet.reduction.dispatch import dispatch_reduction

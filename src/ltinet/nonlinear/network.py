@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Array, balancing_units
 from ltinet._util.text import format_rows
+from ltinet.blockdiag.partition import BlockChoice
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.network.layer import HorizontalLayer
+from ltinet.network_builder import DEFAULT_MAX_CONDITION, construct_network
 from ltinet.nonlinear.exact_steps import HeldStepper
 from ltinet.nonlinear.exponential_collocation import CollocationSystem
 from ltinet.nonlinear.files import write_product_network
@@ -292,3 +295,13 @@ class NonlinearNetwork:
         if self.n_products > _MAX_LISTED:
             rows.append(("  …", f"{self.n_products - _MAX_LISTED} more in net.products"))
         return rows
+
+
+def build_network(
+    model: NonlinearModel, choice: BlockChoice | None = None, *, balance: bool | None = None
+) -> NonlinearNetwork:
+    """Return the network of a model; the choice of blocks and `balance` are those of `ltinet.construct`."""
+    choice = BlockChoice(DEFAULT_MAX_CONDITION) if choice is None else choice
+    with limit_blas_threads(model.n_states):
+        result = construct_network(model.linear.matrices, choice, balance=balance)
+    return NonlinearNetwork(model, DynamicNetwork(result.network, result.form, model.linear, result.blocks))
