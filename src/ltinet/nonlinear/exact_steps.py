@@ -203,7 +203,7 @@ def _parallelepiped(G: Array) -> Array:
     """Return n generators of a set that contains that of G: a box in the coordinates or along singular vectors."""
     candidates = [np.eye(len(G))]
     if np.isfinite(G).all():
-        candidates.append(np.linalg.svd(G, full_matrices=False)[0])
+        candidates.append(np.linalg.eigh(G @ G.T)[1])  # left singular vectors, faster than by an SVD of G
     # |UᵀG| is rounded by n eps of the columns, which are included.
     widths = [np.abs(U.T @ G).sum(axis=1) + len(G) * EPS * np.linalg.norm(G, axis=0).sum() for U in candidates]
     best = int(np.argmin([float(width @ width) for width in widths]))

@@ -56,6 +56,7 @@ _FINER_COLLOCATION, _FINER_SOLVER = 0.01, 1.0 / 30.0  # of the tolerance: second
 _NO_BOUND = {
     "collocation": "error_bound() is infinite: no bound is known for collocation; error_estimate is an estimate",
     "solver": "error_bound() is infinite: no bound is known for solvers of SciPy; error_estimate is an estimate",
+    "shifted": "error_bound() is infinite or leaves out the rounding of delays and of sums with the operating point",
 }
 OWN_METHODS = ("exact_steps", "collocation")
 
@@ -128,6 +129,7 @@ def simulate_products(
         stats["notes"] = (_NO_BOUND["collocation" if method == "collocation" else "solver"],)
     solution = Solution(axis.t, trajectory.outputs_at_jumps(axis.t), trajectory, stats, model.linear.matrices.names)
     if settings.shifts_signals:
+        stats["notes"] = (*stats.get("notes", ()), _NO_BOUND["shifted"])
         solution = solution_from_core(solution, settings, given=given, context=None, D=model.D, x0=x0)
     stats["hold"] = getattr(given.signal, "hold", None)
     return solution
