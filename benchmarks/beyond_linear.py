@@ -63,7 +63,7 @@ def cases(*, quick: bool) -> list[Case]:
 def lpv_chain(n: int = 10) -> Any:
     """Return ten masses whose odd springs and whose dampers are scheduled."""
 
-    def chain(gaps: Array) -> Array:
+    def chain(gaps: Any) -> Any:
         return np.diag(gaps) + np.diag(np.append(gaps[1:], 0.0)) - np.diag(gaps[1:], 1) - np.diag(gaps[1:], -1)
 
     zero, identity, ones = np.zeros((n, n)), np.eye(n), np.ones(n)
@@ -96,11 +96,14 @@ def signals_of(case: Case, n_samples: int) -> tuple[Array, Array | None]:
 def dense_equations(model: Any) -> tuple[Callable[[Array, Array], Array], Callable[[Array, Array], Array]]:
     """Return f(x, w) and its Jacobian by dense matrices, as someone writes them by hand; w = (u, p)."""
     A, B, m = np.array(model.A), np.array(model.B), model.n_inputs
+    S: Any
+    J: Any
+    K: Any
     factors = [N.toarray() for N in (*model.terms.N, *model.terms.A_p)]
     offset = 0 if model.terms.N else m
     used = [(offset + k, M) for k, M in enumerate(factors) if np.any(M)]
     H = model.terms.H
-    S, J, K = (None, None, None) if H is None else H
+    S, J, K = H if H is not None else (None, None, None)
 
     def f(x: Array, w: Array) -> Array:
         y = A @ x + B @ w[:m]
@@ -130,7 +133,8 @@ def lsoda(case: Case, t: Array, w: Array, x0: Array, *, rtol: float, scale: floa
         def rate(time: float, x: Array, first: Array = first, slope: Array = slope, start: float = start) -> Array:
             return f(x, first + slope * (time - start))
 
-        x = solve_ivp(rate, (start, stop), x, method="LSODA", rtol=rtol, atol=1e-2 * rtol * scale, **bands).y[:, -1]
+        solve: Any = solve_ivp
+        x = solve(rate, (start, stop), x, method="LSODA", rtol=rtol, atol=1e-2 * rtol * scale, **bands).y[:, -1]
         states.append(x)
     return np.array(states)
 
@@ -144,7 +148,8 @@ def lsoda_smooth(case: Case, t: Array, w: Callable[[float], Array], *, method: s
     elif method in ("Radau", "BDF"):
         options = {"jac": lambda time, x: jacobian(x, w(time))}
     x0 = np.zeros(case.model.n_states)
-    result = solve_ivp(
+    solve: Any = solve_ivp
+    result = solve(
         lambda time, x: f(x, w(time)),
         (t[0], t[-1]),
         x0,
@@ -211,15 +216,18 @@ def smooth_values(case: Case) -> Callable[[float], Array]:
     return lambda t: np.array([-5.0 * np.sin(4.0 * np.pi * t) ** 2, -3.0 * np.cos(6.0 * t) ** 2 + 1.5, np.sin(3.0 * t)])
 
 
+def split_signals(w: Callable[[float], Array], m: int, n_scheduling: int) -> tuple[Any, Any]:
+    """Return the first m values of a function of time as input, the others as scheduling signals."""
+    inputs = ltinet.FunctionSignal(lambda t: w(t)[:m], n_inputs=m)
+    return inputs, ltinet.FunctionSignal(lambda t: w(t)[m:], n_inputs=n_scheduling) if n_scheduling else None
+
+
 def smooth(*, quick: bool, rounds: int) -> Iterator[Row]:
     """Smooth inputs: beside the solvers of SciPy."""
     for case in cases(quick=quick):
         t, w, m = np.linspace(0.0, case.duration, 101), smooth_values(case), case.model.n_inputs
         net = ltinet.construct(case.model)
-        u = ltinet.FunctionSignal(lambda t, w=w, m=m: w(t)[:m], n_inputs=m)
-        p = None
-        if case.model.n_scheduling:
-            p = ltinet.FunctionSignal(lambda t, w=w, m=m: w(t)[m:], n_inputs=case.model.n_scheduling)
+        u, p = split_signals(w, m, case.model.n_scheduling)
         reference = net.simulate(u, t, p=p, tol=1e-11).states
         scale = float(np.abs(reference).max())
 
@@ -246,7 +254,11 @@ def ensembles(*, quick: bool) -> Iterator[Row]:
         net = ltinet.construct(case.model)
         reference = net.simulate(u, t, tol=1e-11).states
         scale = float(np.abs(reference).max())
-        row = first_accurate("", "", lambda tol, net=net, u=u, t=t: net.simulate(u, t, tol=tol).states, reference, 2)
+
+        def ours(tol: float, net: Any = net, u: Array = u, t: Array = t) -> Array:
+            return np.asarray(net.simulate(u, t, tol=tol).states)
+
+        row = first_accurate("", "", ours, reference, 2)
         problem = f"{case.name}, ensemble of {members}, per member"
         yield Row(problem, "ltinet", row.seconds / members, row.error, row.note)
         some = range(0, members, members // 4)

@@ -53,6 +53,7 @@ _ORDER = 8  # of the estimate in h
 _LENGTHEN_BELOW = 2.0 ** -(_ORDER + 1)  # of the tolerance: twice the step has 2⁸ times the error, with a margin of 2
 _OUTPUT_FLOOR = 1e-3  # of the largest output that the states could give: smaller outputs are not resolved separately
 _MAX_TABLES = 64
+_CHUNK = 256  # times within steps that are evaluated at once
 
 
 class BlockGroup(NamedTuple):
@@ -228,29 +229,32 @@ class CollocationSystem:
         step = np.clip(np.searchsorted(window.times, t, side="right") - 1, 0, len(window.times) - 2)
         z = np.ascontiguousarray(solution.starts[:, step])
         z[:, t == window.times[-1]] = solution.ends[:, -1:]
-        inside = (t != window.times[step]) & (t != window.times[-1])
-        for index in np.unique(step[inside]).tolist():
-            at = inside & (step == index)
-            theta = (t[at] - window.times[index]) / (window.times[index + 1] - window.times[index])
-            z[:, at] = self._within_step(window.h, theta, solution.starts[:, index], solution.forcing[:, :, index])
+        inside = np.flatnonzero((t != window.times[step]) & (t != window.times[-1]))
+        for first in range(0, len(inside), _CHUNK):
+            at = inside[first : first + _CHUNK]
+            begin, end = window.times[step[at]], window.times[step[at] + 1]
+            starts, forcing = solution.starts[:, step[at]], solution.forcing[:, :, step[at]]
+            z[:, at] = self._within_steps(window.h, (t[at] - begin) / (end - begin), starts, forcing)
         return z
 
-    def _within_step(self, h: float, theta: Array, start: Array, forcing: Array) -> Array:
-        """Return states at fractions θ of a step, `(n, θ, M)`."""
-        z = np.empty((len(start), len(theta), start.shape[-1]))
+    def _within_steps(self, h: float, theta: Array, starts: Array, forcing: Array) -> Array:
+        """Return states at fractions θ of steps, `(n, θ, M)`, from their starts and g at their nodes."""
+        z = np.empty(starts.shape)
         for states, F in self.groups:
             count, b = len(F), F.shape[-1]
             E, W = _node_matrices(F, h, theta, self.nodes)
-            g, first = forcing[states].reshape(count, b, N_NODES, -1), start[states].reshape(count, b, -1)
-            values = np.einsum("xtab,xbm->xatm", E, first) + np.einsum("xtabj,xbjm->xatm", W, g)
-            z[states] = values.reshape(count * b, len(theta), -1)
+            first = starts[states].reshape(count, b, *starts.shape[1:]).swapaxes(1, 2)
+            g = forcing[states].reshape(count, b * N_NODES, *starts.shape[1:]).swapaxes(1, 2)
+            values = (E @ first + W.reshape(*W.shape[:3], -1) @ g).swapaxes(1, 2)
+            z[states] = values.reshape(-1, *starts.shape[1:])
         return z
 
 
 def _node_matrices(F: Array, h: float, fractions: Array, nodes: Array) -> tuple[Array, Array]:
     """Return e^{θhF} `(blocks, θ, b, b)` and the weights of g at the nodes `(blocks, θ, b, b, s)`."""
     weights = exponential_weights(h * fractions[:, None, None] * F[:, None], nodes)
-    scaled = np.stack([theta * h * lagrange_values(nodes, theta * nodes) for theta in fractions.tolist()])
+    values = lagrange_values(nodes, np.outer(fractions, nodes).ravel()).reshape(len(fractions), len(nodes), -1)
+    scaled = h * fractions[:, None, None] * values
     return weights.exponential, weights.R @ scaled[None, :, None]
 
 

@@ -40,8 +40,12 @@ def lobatto_nodes(count: int) -> Array:
 def lagrange_values(nodes: Array, points: Array) -> Array:
     """Return ℓ_j at points, `(len(points), len(nodes))`."""
     difference = points[:, None] - nodes
-    columns = [np.delete(difference, j, axis=1) / np.delete(nodes[j] - nodes, j) for j in range(len(nodes))]
-    return np.stack([column.prod(axis=1) for column in columns], axis=1)
+    one = np.ones((len(points), 1))
+    before = np.hstack([one, np.cumprod(difference[:, :-1], axis=1)])
+    after = np.hstack([one, np.cumprod(difference[:, :0:-1], axis=1)])[:, ::-1]
+    distances = nodes[:, None] - nodes
+    np.fill_diagonal(distances, 1.0)
+    return np.asarray(before * after / distances.prod(axis=1))
 
 
 class ExponentialWeights(NamedTuple):
