@@ -13,7 +13,6 @@ linear maps transform without loss; |e_k| ≤ Σ_j |G_j|. Four matrices of gener
 parallelepiped of n generators, so that each error is enclosed log₄ K times in a run of K steps, not in every step.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,15 +34,23 @@ _MAX_EXPONENTIALS = 256  # of a stepper, for as many levels
 _ZONOTOPE_ROUNDING = 1.01  # factor for the rounding of the zonotope itself, far below 1e-2 of it
 
 
-def level_matrix(model: NonlinearModel, level: Array) -> Array:
-    """Return [[A + Σ v_k N_k + Σ p_l A_l, (B + Σ p_l B_l) v], [0, 0]] for a level (v, p)."""
-    n, m = model.n_states, model.n_inputs
-    v, p = level[:m], level[m:]
-    matrix = np.zeros((n + 1, n + 1))
-    A = model.terms.state_matrix(model.A, v, p)
-    matrix[:n, :n] = A if isinstance(A, np.ndarray) else A.toarray()
-    matrix[:n, n] = model.terms.scheduled("B_p", model.B, p) @ v
-    return matrix
+def level_matrices(model: NonlinearModel, levels: Array, *, sizes: bool = False) -> Array:
+    """Return [[A + Σ v_k N_k + Σ p_l A_l, (B + Σ p_l B_l) v], [0, 0]] for levels (v, p) `(L, m + l)`.
+
+    With `sizes` all numbers are replaced by their absolute values: rounding errors are relative to that.
+    """
+    size = np.abs if sizes else np.asarray
+    n, m, terms, levels = model.n_states, model.n_inputs, model.terms, size(levels)
+    matrices = np.zeros((len(levels), n + 1, n + 1))
+    matrices[:, :n, :n] = size(model.A)
+    matrices[:, :n, n] = levels[:, :m] @ size(model.B).T
+    first = 0 if terms.N else m
+    for factor, matrix in zip(levels.T[first:], (*terms.N, *terms.A_p), strict=True):
+        if matrix.nnz:
+            matrices[:, :n, :n] += factor[:, None, None] * size(matrix.toarray())
+    for factor, B in zip(levels.T[m:], terms.B_p, strict=True):
+        matrices[:, :n, n] += factor[:, None] * (levels[:, :m] @ size(B).T)
+    return matrices
 
 
 class Grid(NamedTuple):
@@ -54,6 +61,8 @@ class Grid(NamedTuple):
     """Length of each step as used, `(K,)`."""
     choice: NDArray[np.intp]
     """Index of the exponential, `(K, M or 1)`."""
+    levels: Array
+    """Length and (v, p) of each exponential, `(distinct, 1 + m + l)`."""
     matrices: Array
     """h [[A …], [0, 0]] of each exponential, `(distinct, n + 1, n + 1)`."""
     exponentials: Array
@@ -66,12 +75,9 @@ def build_grid(model: NonlinearModel, signals: RunSignals, times: Array) -> Grid
     keys = np.concatenate([np.broadcast_to(lengths[:, None], (1, *levels.shape[1:])), levels])
     flat = keys.reshape(len(keys), -1).T
     distinct, choice = np.unique(flat, axis=0, return_inverse=True)
-    n = model.n_states
-    matrices = np.zeros((len(distinct), n + 1, n + 1))
-    for index, (length, *level) in enumerate(distinct.tolist()):
-        matrices[index] = length * level_matrix(model, np.array(level))
+    matrices = distinct[:, 0, None, None] * level_matrices(model, distinct[:, 1:])
     exponentials = linalg.expm(matrices) if len(distinct) else matrices
-    return Grid(times, lengths, choice.reshape(levels.shape[1:]), matrices, exponentials)
+    return Grid(times, lengths, choice.reshape(levels.shape[1:]), distinct, matrices, exponentials)
 
 
 def run_steps(grid: Grid, x0: Array) -> Array:
@@ -121,36 +127,29 @@ class ExactPiece:
             result = np.ascontiguousarray(refined.states[at].swapaxes(0, 1))
         return result
 
-    def output_errors(self, t: Array, output_matrix: Callable[[Array], Array]) -> Array:
-        """Return bounds on |C(t) e(t)| at some times, `(M, T, p)`; `output_matrix` gives C from p.
-
-        The times must be those of the grid, or are added to it.
-        """
+    def output_errors(self, t: Array) -> Array:
+        """Return bounds on the errors of outputs at some times, `(M, T, p)`; times beside the grid are added to it."""
         if not np.isin(t, self.grid.times).all():
             times = np.union1d(self.grid.times, t)
-            return ExactPiece.solve(self.model, self.signals, self.states[0], times).output_errors(t, output_matrix)
-        errors = _exponential_errors(self.grid)
-        return np.stack([
-            self._member_errors(member, errors, t, output_matrix) for member in range(self.states.shape[1])
-        ])  # fmt: skip
+            return ExactPiece.solve(self.model, self.signals, self.states[0], times).output_errors(t)
+        errors = _exponential_errors(self.model, self.grid)
+        return np.stack([self._member_errors(member, errors, t) for member in range(self.states.shape[1])])
 
-    def _member_errors(self, member: int, errors: Array, t: Array, output_matrix: Callable[[Array], Array]) -> Array:
-        grid, n = self.grid, self.states.shape[2]
+    def _member_errors(self, member: int, errors: Array, t: Array) -> Array:
+        grid, model, n, m = self.grid, self.model, self.states.shape[2], self.model.n_inputs
         column = min(member, grid.choice.shape[1] - 1)
         wanted = set(np.searchsorted(grid.times, t).tolist())
-        scheduling = self.signals.after(grid.times)[self.model.n_inputs :]
-        scheduling = scheduling[:, :, min(member, scheduling.shape[2] - 1)]
-        rounding = (n + 3) * EPS
-        zonotope, bounds = _Zonotope(n), {}
+        levels = self.signals.after(grid.times)
+        levels = levels[:, :, min(member, levels.shape[2] - 1)].T
+        rounding, output_rounding = (n + 3) * EPS, (n + m + 2 * model.n_scheduling + 4) * EPS
+        zonotope, bounds = _Zonotope(), {}
         true_lengths = np.diff(grid.times)
         for k in range(len(grid.times)):
-            x = self.states[k, member]
+            x, v, p = self.states[k, member], levels[k, :m], levels[k, m:]
             if k in wanted:
-                C = output_matrix(scheduling[:, k])
-                size = np.abs(C) @ np.abs(x)
-                bounds[k] = (
-                    _ZONOTOPE_ROUNDING * zonotope.radius(C) + (n + len(self.model.scheduling_names) + 3) * EPS * size
-                )
+                C = model.terms.scheduled("C_p", model.C, p)
+                size = _size(model.C, model.terms.C_p, p) @ np.abs(x) + _size(model.D, model.terms.D_p, p) @ np.abs(v)
+                bounds[k] = _ZONOTOPE_ROUNDING * zonotope.radius(C) + output_rounding * size
             if k == len(grid.times) - 1:
                 break
             choice = grid.choice[k, column]
@@ -162,23 +161,32 @@ class ExactPiece:
         return np.array([bounds[index] for index in np.searchsorted(grid.times, t).tolist()])
 
 
-def _exponential_errors(grid: Grid) -> Array:
-    """Return |Φ̂ − Φ| for all exponentials of a grid, from one in double-double arithmetic."""
+def _size(matrix: Array, changes: tuple[Array, ...], p: Array) -> Array:
+    """Return |C| + Σ |p_l| |C_l|."""
+    return np.abs(matrix) + sum((abs(factor) * np.abs(change) for factor, change in zip(p, changes, strict=True)), 0.0)
+
+
+def _exponential_errors(model: NonlinearModel, grid: Grid) -> Array:
+    """Return |Φ̂ − Φ| for all exponentials of a grid.
+
+    Φ̂ is compared with an exponential in double-double arithmetic of the matrix M as it was rounded. The rounding δM of its
+    entries changes Φ by ∫ e^{(1−s)M} δM e^{sM} ds, whose size is evaluated at s = 0, 1/2 and 1 and doubled: an estimate.
+    """
     errors = np.empty_like(grid.exponentials)
+    sizes = grid.levels[:, 0, None, None] * level_matrices(model, grid.levels[:, 1:], sizes=True)
+    terms = grid.levels.shape[1] + model.n_inputs + 4
     for index, (matrix, computed) in enumerate(zip(grid.matrices, grid.exponentials, strict=True)):
-        exact = double_double_matrix_exponentials(matrix, 1.0, 0)[0]
-        # The matrix has rounding errors itself: products v_k N_k, sums and the product with the length.
-        terms = len(matrix) + 4
-        perturbation = terms * EPS * (np.abs(exact.high) @ np.abs(matrix))
-        errors[index] = np.abs((computed - exact.high) - exact.low) + EPS * np.abs(computed) + perturbation
+        exact, half = double_double_matrix_exponentials(matrix, 1.0, 1)
+        whole, half_size, delta = np.abs(exact.high), np.abs(half.high), terms * EPS * sizes[index]
+        changes = [whole @ delta, half_size @ delta @ half_size, delta @ whole]
+        errors[index] = np.abs((computed - exact.high) - exact.low) + EPS * whole + 2.0 * np.max(changes, axis=0)
     return errors
 
 
 class _Zonotope:
     """Set {Σ_i G_i ε_i, |ε_i| ≤ 1} of errors, with generators G_i of similar age in matrices of n columns."""
 
-    def __init__(self, n: int) -> None:
-        self._n = n
+    def __init__(self) -> None:
         self._levels: list[list[Array]] = []
 
     def step(self, Phi: Array, errors: Array) -> None:
@@ -256,7 +264,7 @@ class HeldStepper:
         y = C @ self.x + D @ v + model.linear.y0
         level = np.concatenate([v, scheduling])
         step = self._exponentials.get(
-            level.tobytes(), lambda: np.asarray(linalg.expm(self.dt * level_matrix(model, level)))
+            level.tobytes(), lambda: np.asarray(linalg.expm(self.dt * level_matrices(model, level[None])[0]))
         )
         with np.errstate(over="ignore", invalid="ignore"):
             x = step[:-1, :-1] @ self.x + step[:-1, -1]

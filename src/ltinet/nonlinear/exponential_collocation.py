@@ -321,7 +321,7 @@ def integrate(
     output_scale = np.abs(system.output_rows @ z).max(axis=1, initial=0.0)
     segments = split_into_segments(knots)
     largest_window = max(1, min(_MAX_WINDOW, _WINDOW_NUMBERS // max(1, system.n_states * N_NODES * z.shape[-1])))
-    h_last, K = math.inf, largest_window
+    h_last, K, K_limit = math.inf, largest_window, largest_window
     n_knots = sum(len(segment.knots) - 1 for segment in segments)
     for knots, distance in segments:
         N = len(knots) - 1
@@ -338,11 +338,11 @@ def integrate(
             solution = system.solve(window, signals, tolerance)
             if solution is None:
                 if steps > 1:
-                    K = steps // 2
+                    K = K_limit = steps // 2  # longer windows of this step length would fail again
                     continue
                 if level >= max_level:
                     raise StiffProductsError(float(times[0]), z)
-                level, position = level + 1, 2 * position
+                level, position, K_limit = level + 1, 2 * position, largest_window
                 continue
             ends = solution.ends.reshape(len(z), -1)
             new_states = max(state_scale, float(np.abs(system.state_rows @ ends).max(initial=0.0)))
@@ -365,11 +365,13 @@ def integrate(
                 continue
             yield window, solution
             z, state_scale, output_scale = np.ascontiguousarray(solution.ends[:, -1]), new_states, new_outputs
-            position, h_last = position + steps, window.h
+            position += steps
+            if level:  # otherwise knots limit the step, and longer ones may do as well
+                h_last = window.h
             if solution.n_iterations <= _FEW_ITERATIONS:
-                K = min(2 * K, largest_window)
+                K = min(2 * K, K_limit)
             if excess <= _LENGTHEN_BELOW and level and position % 2 == 0:
-                level, position, h_last = level - 1, position // 2, 2.0 * h_last
+                level, position, h_last, K_limit = level - 1, position // 2, 2.0 * window.h, largest_window
 
 
 def halved(window: Window, z: Array) -> list[Window]:

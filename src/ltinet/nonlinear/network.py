@@ -75,11 +75,8 @@ class NonlinearNetwork:
 
     def __post_init__(self) -> None:
         form = self.linear.form
-        if form is None or self.model.n_states > MAX_DENSE_STATES:
-            raise InvalidSystemError(
-                f"a network with products needs T as an array, for at most {MAX_DENSE_STATES} states; the model has "
-                f"{self.model.n_states}. Reduce the model first."
-            )
+        if form is None:
+            raise InvalidSystemError("a network with products needs the block-diagonal form of its linear part")
         terms, model = self.model.terms, self.model
         neurons = build_product_neurons(terms, form.T, form.T_inv, model.n_inputs, model.n_outputs)
         object.__setattr__(self, "products", neurons)
@@ -163,8 +160,8 @@ class NonlinearNetwork:
         -------
         Solution
             Outputs `y`, shape (..., T, n_outputs), which can be evaluated at other times. `error_estimate` is computed on
-            first use by a second, more accurate run. `error_bound` is proven for exact steps, at the times t and up to
-            rounding of the input, and infinite for all others.
+            first use by a second, more accurate run. `error_bound` bounds the rounding of exact steps at the times t,
+            and is infinite for all other methods.
 
         Raises
         ------
@@ -301,6 +298,11 @@ def build_network(
     model: NonlinearModel, choice: BlockChoice | None = None, *, balance: bool | None = None
 ) -> NonlinearNetwork:
     """Return the network of a model; the choice of blocks and `balance` are those of `ltinet.construct`."""
+    if model.n_states > MAX_DENSE_STATES:
+        raise InvalidSystemError(
+            f"a network with products needs T as an array, for at most {MAX_DENSE_STATES} states; the model has "
+            f"{model.n_states}. Use a coarser grid."
+        )
     choice = BlockChoice(DEFAULT_MAX_CONDITION) if choice is None else choice
     with limit_blas_threads(model.n_states):
         result = construct_network(model.linear.matrices, choice, balance=balance)

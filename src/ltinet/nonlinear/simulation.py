@@ -221,7 +221,7 @@ class _Run:
     def solve(self) -> list[tuple[float, Piece]]:
         """Return pieces with the times from which on they are valid."""
         model, knots = self.prepared.model, self.knots
-        if self.method == "exact_steps" or len(knots) == 1:
+        if self.method == "exact_steps" or len(knots) == 1 or not len(self.x0):
             times = np.union1d(knots, self.t)
             piece = ExactPiece.solve(model, self.signals, self.x0, times)
             self.counts |= {"n_steps": len(times) - 1, "n_exponentials": len(piece.grid.exponentials)}
@@ -414,6 +414,8 @@ class ProductTrajectory:
     def _estimate(self) -> Array:
         """Largest estimated error of each output at the times of the run, `(..., p)`."""
         shape = (*self.run.signals.batch_shape, self.run.prepared.model.n_outputs)
+        if 0 in shape:  # an empty batch has no errors
+            return np.zeros(shape)
         if isinstance(self.pieces[0][1], ExactPiece):
             return np.asarray(self.error_bound(0.0, 0.0).overall()["rounding"]).reshape(shape)
         with limit_blas_threads(self.run.prepared.model.n_states):
@@ -445,10 +447,7 @@ class RoundingBound:
 
     def at(self, t: Array) -> dict[str, Array]:
         """Return the part "rounding" at any times, `(..., len(t), p)`."""
-        model = self.run.prepared.model
-        errors = self.piece.output_errors(t, lambda p: model.terms.scheduled("C_p", model.C, p))
-        size = np.abs(self.run.signals.after(t)).transpose(2, 1, 0)[..., : model.n_inputs] @ np.abs(model.D).T
-        errors = errors + (model.n_inputs + 3) * np.finfo(float).eps * size
+        errors = self.piece.output_errors(t)
         return {"rounding": errors.reshape(*self.run.signals.batch_shape, *errors.shape[1:])}
 
     def overall(self) -> dict[str, Array]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import ltinet
 
@@ -75,3 +76,47 @@ def test_unknown_parameters_are_refused():
         ltinet.named_system("burgers", n=4)
     with pytest.raises(ltinet.InvalidSystemError, match="is not linear"):
         ltinet.reduce(ltinet.named_system("burgers", n_states=4), order=2)
+
+
+def smooth_input(name, t):
+    if name == "boundary_heat":
+        return [-5.0 * np.sin(4.0 * np.pi * t) ** 2, -3.0 * np.cos(6.0 * t) ** 2 + 1.5, np.sin(3.0 * t)]
+    if name == "fitzhugh_nagumo":
+        return [5e4 * t**3 * np.exp(-15.0 * t), 1.0 + 0.0 * t]
+    if name == "diode_ladder":
+        return [0.5 * (1.0 + np.cos(0.2 * np.pi * t))]
+    return [np.sin(2.0 * np.pi * t) ** 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "parameters", "duration"),
+    [
+        ("boundary_heat", {"points": 7}, 1.0),
+        ("burgers", {"n_states": 60}, 3.0),
+        ("burgers", {"n_states": 60, "viscosity": 0.01}, 3.0),
+        ("chafee_infante", {"points": 20}, 3.0),
+        ("diode_ladder", {"nodes": 20}, 4.0),
+        ("fitzhugh_nagumo", {"points": 20}, 3.0),
+    ],
+)
+@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-8])
+def test_smooth_runs_against_radau(name, parameters, duration, tol):
+    model = ltinet.named_system(name, **parameters)
+    t = np.linspace(0.0, duration, 31)
+
+    def rate(time, x):
+        return model.evaluate(x, np.array(smooth_input(name, time)), np.zeros(0))
+
+    def jacobian(time, x):
+        return model.evaluate_jacobian(x, np.array(smooth_input(name, time)), np.zeros(0)).toarray()
+
+    x0 = np.zeros(model.n_states)
+    x = solve_ivp(rate, (0.0, duration), x0, method="Radau", jac=jacobian, t_eval=t, rtol=1e-11, atol=1e-14).y.T
+    y = x @ model.C.T
+    solution = ltinet.construct(model).simulate(lambda time: smooth_input(name, time), t, tol=tol)
+    peak, error = np.abs(y).max(axis=0), np.abs(solution.y - y).max(axis=0)
+    assert np.all(error <= 3.0 * tol * peak)
+    visible = error > 1e-9 * peak  # Radau's own error is about 1e-10
+    assert np.all(solution.error_estimate[visible] >= 0.3 * error[visible])
+    assert np.all(solution.error_estimate[visible] <= 10.0 * error[visible])
