@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from flint import arb, arb_mat, ctx
 
 import ltinet
 from support.nonlinear_references import dop853_states, outputs, random_case, taylor_states
@@ -262,3 +263,36 @@ def test_networks_with_products_are_not_taken_for_linear_ones():
             call(ltinet.construct(model))
     with pytest.raises(ltinet.InvalidSystemError, match="at most 3000 states"):
         ltinet.construct(ltinet.named_system("burgers", n_states=3001))
+
+
+@pytest.mark.parametrize("damping", [0.02, 0.5])
+def test_bound_of_a_long_switched_run_contains_the_error(damping):
+    """Reference: exponentials of arb at 200 bits, of the matrices as they are given."""
+    n_steps, rng = 400, np.random.default_rng(0)
+    K = 2.0 * np.eye(3) - np.eye(3, k=1) - np.eye(3, k=-1)
+    A = np.block([[np.zeros((3, 3)), np.eye(3)], [-9.0 * K, -damping * np.eye(3)]])
+    A_p = np.zeros((6, 6))
+    A_p[3:, :3] = -3.0 * np.eye(3)
+    model = ltinet.LPV(A, np.eye(6)[:, 3], np.eye(6)[:2], A_p=[A_p])
+    t, levels = np.arange(n_steps + 1) / 8.0, rng.uniform(-1.0, 1.0, (5, 2))
+    w = levels[rng.integers(0, 5, n_steps + 1)]
+    solution = ltinet.construct(model).simulate(w[:, 0], t, p=w[:, 1:], hold="zero")
+    bits, ctx.prec = ctx.prec, 200
+    try:
+        steps = {}
+        for u, p in levels.tolist():
+            rows = [[arb(A[i, j]) + arb(p) * arb(A_p[i, j]) for j in range(6)] + [arb(u) * (i == 3)] for i in range(6)]
+            steps[u] = (arb_mat([*rows, [0] * 7]) * arb(0.125)).exp()
+        x, exact = arb_mat([[0]] * 6 + [[1]]), [np.zeros(2)]
+        error = np.zeros((n_steps + 1, 2))
+        for k in range(n_steps):
+            x = (steps[w[k, 0]] * x).mid()  # otherwise radii, and with them midpoints, lose all bits
+            error[k + 1] = [abs(float(x[i, 0].mid() - arb(solution.y[k + 1, i]))) for i in range(2)]
+            exact.append(np.array([float(x[i, 0].mid()) for i in range(2)]))
+    finally:
+        ctx.prec = bits
+    bound = solution.error_bound(t)
+    assert np.all(error <= bound)
+    assert error.max() > 0.0
+    assert np.all(bound.max(axis=0) <= 1e6 * error.max(axis=0))
+    assert np.all(bound.max(axis=0) <= 1e-8 * np.abs(exact).max(axis=0))
