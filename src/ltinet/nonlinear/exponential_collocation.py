@@ -15,7 +15,7 @@ Decisions, in this order:
    raised. Where a run would need more than `_MAX_STEPS` steps, and more than `_MAX_PARTS` per distance of knots, for the
    iteration to contract, the products are stiff: the run stops there and the caller continues with another method.
 3. The error of a step is estimated by leaving out a node, relative to the largest state in balanced units and to the
-   largest value of each output so far. It must not exceed the tolerance; the level follows from it.
+   largest value of each output so far, for each member of a batch. It must not exceed the tolerance; the level follows from it.
 
 The estimate of a step is pessimistic, since Lobatto nodes are superconvergent. The error of a run is estimated by a second
 run with halved steps in the same windows (`error_estimates`). A window can be solved again from its first state, so that
@@ -81,12 +81,15 @@ class StepTables(NamedTuple):
 
 
 class Window(NamedTuple):
-    """K steps of equal length: their times `(K + 1,)`, length, first state `(n, M)` and the size of states before them."""
+    """K steps of equal length: their times, length, first state, and the size of earlier states of each member."""
 
     times: Array
+    """`(K + 1,)`."""
     h: float
     z: Array
-    scale: float
+    """`(n, M)`."""
+    scale: Array
+    """`(M,)`, in balanced units."""
 
 
 class WindowSolution(NamedTuple):
@@ -183,12 +186,12 @@ class CollocationSystem:
         nodes, previous = start, 0.0
         for iteration in range(1, _MAX_ITERATIONS + 1):
             starts, ends, updated = self._apply(tables, window.z, forcing, K)
-            change = float((self.weights * np.abs(updated - nodes).max(axis=(1, 2, 3), initial=0.0)).max(initial=0.0))
+            changes = (self.weights[:, None] * np.abs(updated - nodes).max(axis=(1, 2))).max(axis=0)
+            change = float(np.max(_relative(changes, np.maximum(window.scale, _largest(self.state_rows, ends)[0]))))
             if not math.isfinite(change):
                 return None
-            scale = max(window.scale, float(np.abs(self.state_rows @ ends.reshape(len(ends), -1)).max(initial=0.0)))
             nodes = updated
-            if change <= _ITERATION_TOLERANCE * tolerance * scale:
+            if change <= _ITERATION_TOLERANCE * tolerance:
                 return WindowSolution(starts, ends, nodes, forcing, iteration)
             if iteration > 3 and change > _MAX_CONTRACTION * previous:
                 return None
@@ -214,7 +217,7 @@ class CollocationSystem:
         return starts, ends, nodes
 
     def step_error(self, window: Window, solution: WindowSolution) -> Array:
-        """Return the change of the end of each step if a node is left out, `(n, K M)`."""
+        """Return the change of the end of each step if a node is left out, `(n, K, M)`."""
         tables = self.tables(window.h, len(window.times) - 1)
         parts = [
             (table.dropped_node @ solution.forcing[states].reshape(len(F), F.shape[-1] * N_NODES, -1)).reshape(
@@ -222,7 +225,7 @@ class CollocationSystem:
             )
             for (states, F), table in zip(self.groups, tables, strict=True)
         ]
-        return np.concatenate(parts) if parts else np.zeros((0, 1))
+        return np.concatenate(parts).reshape(solution.ends.shape)
 
     def evaluate(self, window: Window, solution: WindowSolution, t: Array) -> Array:
         """Return states z `(n, T, M)` at times within a window."""
@@ -317,8 +320,7 @@ def integrate(
 
     Raises StiffProductsError where the iteration needs too many steps, SimulationError where states grow without bound.
     """
-    state_scale = float(np.abs(system.state_rows @ z).max(initial=0.0))
-    output_scale = np.abs(system.output_rows @ z).max(axis=1, initial=0.0)
+    state_scale, output_scale = np.abs(system.state_rows @ z).max(axis=0), np.abs(system.output_rows @ z)
     segments = split_into_segments(knots)
     largest_window = max(1, min(_MAX_WINDOW, _WINDOW_NUMBERS // max(1, system.n_states * N_NODES * z.shape[-1])))
     h_last, K, K_limit = math.inf, largest_window, largest_window
@@ -344,16 +346,13 @@ def integrate(
                     raise StiffProductsError(float(times[0]), z)
                 level, position, K_limit = level + 1, 2 * position, largest_window
                 continue
-            ends = solution.ends.reshape(len(z), -1)
-            new_states = max(state_scale, float(np.abs(system.state_rows @ ends).max(initial=0.0)))
-            new_outputs = np.maximum(output_scale, np.abs(system.output_rows @ ends).max(axis=1, initial=0.0))
+            new_states = np.maximum(state_scale, _largest(system.state_rows, solution.ends)[0])
+            new_outputs = np.maximum(output_scale, _largest(system.output_rows, solution.ends, by_row=True))
             error = system.step_error(window, solution)
-            sizes = np.concatenate([[new_states], np.maximum(new_outputs, _OUTPUT_FLOOR * system.reach * new_states)])
-            errors = np.concatenate([
-                [np.abs(system.state_rows @ error).max(initial=0.0)],
-                np.abs(system.output_rows @ error).max(axis=1, initial=0.0),
-            ])  # fmt: skip
-            excess = float(np.max(errors / np.where(sizes > 0.0, sizes, 1.0))) / tolerance
+            floor = _OUTPUT_FLOOR * system.reach[:, None] * new_states
+            of_states = _relative(_largest(system.state_rows, error)[0], new_states)
+            of_outputs = _relative(_largest(system.output_rows, error, by_row=True), np.maximum(new_outputs, floor))
+            excess = max(float(of_states.max()), float(of_outputs.max(initial=0.0))) / tolerance
             if excess > 1.0:
                 halvings = max(1, math.ceil(math.log2(excess) / _ORDER))
                 level, position = level + halvings, position * 2**halvings
@@ -372,6 +371,17 @@ def integrate(
                 K = min(2 * K, K_limit)
             if excess <= _LENGTHEN_BELOW and level and position % 2 == 0:
                 level, position, h_last, K_limit = level - 1, position // 2, 2.0 * window.h, largest_window
+
+
+def _largest(rows: Array, values: Array, *, by_row: bool = False) -> Array:
+    """Return the largest |rows · values| over all steps for values `(n, K, M)`, `(1, M)`, or `(rows, M)` by row."""
+    sizes = np.abs(rows @ values.reshape(len(values), -1)).reshape(len(rows), *values.shape[1:]).max(axis=1)
+    return np.asarray(sizes if by_row else sizes.max(axis=0, keepdims=True))
+
+
+def _relative(errors: Array, sizes: Array) -> Array:
+    """Return errors / sizes, absolute errors where the size is zero."""
+    return np.asarray(errors / np.where(sizes > 0.0, sizes, 1.0))
 
 
 def halved(window: Window, z: Array) -> list[Window]:

@@ -296,3 +296,12 @@ def test_bound_of_a_long_switched_run_contains_the_error(damping):
     assert error.max() > 0.0
     assert np.all(bound.max(axis=0) <= 1e6 * error.max(axis=0))
     assert np.all(bound.max(axis=0) <= 1e-8 * np.abs(exact).max(axis=0))
+
+
+def test_small_members_of_a_batch_are_as_accurate_as_large_ones():
+    model, u, t, _, hold = random_case(2)
+    net = ltinet.construct(model)
+    assert hold == "linear"
+    batch = net.simulate(np.stack([u, 1e-6 * u]), t, tol=1e-5)
+    exact = net.simulate(1e-6 * u, t, tol=1e-10)
+    assert np.all(np.abs(batch.y[1] - exact.y).max(axis=0) <= 3e-5 * np.abs(exact.y).max(axis=0))
