@@ -86,12 +86,17 @@ def run_steps(grid: Grid, x0: Array) -> Array:
     augmented = np.ones((len(grid.times), n_members, n + 1))
     augmented[0, :, :n] = x0
     shared = grid.choice.shape[1] == 1
-    choice = grid.choice[:, 0].tolist() if shared else grid.choice
-    x = augmented[0].T if shared else augmented[0, :, :, None]
     with np.errstate(over="ignore", invalid="ignore"):
-        for k in range(len(grid.times) - 1):
-            x = grid.exponentials[choice[k]] @ x
-            augmented[k + 1] = x.T if shared else x[:, :, 0]
+        if shared and n_members == 1:
+            rows, exponentials = list(augmented[:, 0]), list(grid.exponentials)
+            for k, choice in enumerate(grid.choice[:, 0].tolist()):
+                np.dot(exponentials[choice], rows[k], out=rows[k + 1])
+        else:
+            for k in range(len(grid.times) - 1):
+                if shared:
+                    augmented[k + 1] = augmented[k] @ grid.exponentials[grid.choice[k, 0]].T
+                else:
+                    augmented[k + 1] = (grid.exponentials[grid.choice[k]] @ augmented[k, :, :, None])[:, :, 0]
     states = augmented[:, :, :n]
     if not np.isfinite(states).all():
         first = int(np.argmin(np.isfinite(states).all(axis=(1, 2))))

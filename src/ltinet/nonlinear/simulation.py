@@ -5,7 +5,7 @@ The method follows from the model and its signals alone, by the first rule that 
 1. no products: the exact engine of linear networks;
 2. no products of two states, all signals held between samples, at most 500 states: exact steps (`exact_steps`);
 3. at most 500 states and blocks of at most 32 states: exponential collocation (`exponential_collocation`); from a time on
-   at which its iteration would need more than 4,096 steps for the run, LSODA;
+   at which its iteration would need more than 4,096 steps for the run and 16 for each distance of knots, LSODA;
 4. at most 500 states: SciPy's LSODA, otherwise its BDF with a sparse Jacobian, restarted at every knot.
 
 The error of exact steps is rounding, for which there is a bound. For the other methods it is estimated by a second run,
@@ -374,7 +374,8 @@ class ProductTrajectory:
         v, p = level[..., : model.n_inputs], level[..., model.n_inputs :]
         y = x @ model.C.T + v @ model.D.T
         for index, (C, D) in enumerate(zip(model.terms.C_p, model.terms.D_p, strict=True)):
-            y = y + p[..., [index]] * (x @ C.T + v @ D.T)
+            if C.any() or D.any():
+                y = y + p[..., [index]] * (x @ C.T + v @ D.T)
         return y.reshape(*self.run.signals.batch_shape, *y.shape[1:])
 
     def outputs(self, t: Array) -> Array:
