@@ -84,9 +84,14 @@ def dop853_states(model: Any, u: Array, t: Array, x0: Array, *, hold: str) -> Ar
     return np.array(states)
 
 
-def random_case(seed: int, *, max_states: int = 12) -> tuple[Any, Array, Array, Array, str]:
-    """A stable random model of one of three classes, with samples, times that may hold jumps, a state and a hold."""
+def random_case(seed: int, *, max_states: int | None = None) -> tuple[Any, Array, Array, Array, str]:
+    """A stable random model of one of three classes, with samples, times that may hold jumps, a state and a hold.
+
+    It has up to 12 states, from seed 200 on up to 40.
+    """
     rng = np.random.default_rng(seed)
+    if max_states is None:
+        max_states = 12 if seed < 200 else 40
     n, m = int(rng.integers(2, max_states + 1)), int(rng.integers(1, 3))
     A = rng.normal(size=(n, n)) / np.sqrt(n)
     A -= (np.linalg.eigvals(A).real.max() + rng.uniform(0.2, 1.0)) * np.eye(n)
