@@ -96,9 +96,7 @@ def _assemble(linear: StateSpace, values: dict[str, Any]) -> NonlinearModel:
         parts = _split(values.get(key, np.zeros((rows, number * columns))), key, number, rows, columns)
         lists[key] = parts if key in ("N", "A_p") else tuple(as_real_matrix(part, key) for part in parts)
     H = _read_quadratic(values, n) if name == "QuadraticBilinear" else None
-    model = _CLASSES[name].__new__(_CLASSES[name])
-    NonlinearModel.__init__(model, linear, ProductTerms(**lists, H=H), scheduling)
-    return model
+    return _CLASSES[name].of(linear, ProductTerms(**lists, H=H), scheduling)
 
 
 def _class_of_variables(values: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ point. `ltinet.construct(model)` gives the network that simulates the model.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,6 +61,28 @@ class NonlinearModel:
     terms: ProductTerms
     scheduling_names: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, linear: StateSpace, terms: ProductTerms, scheduling_names: tuple[str, ...] = ()) -> Self:
+        """Create a model from validated parts.
+
+        Parameters
+        ----------
+        linear : StateSpace
+            Part without products.
+        terms : ProductTerms
+            Matrices of the products that this class has.
+        scheduling_names : tuple of str, optional
+            Name of each scheduling signal.
+
+        Returns
+        -------
+        NonlinearModel
+            Model of this class.
+        """
+        model = cls.__new__(cls)
+        NonlinearModel.__init__(model, linear, terms, scheduling_names)
+        return model
+
     def __post_init__(self) -> None:
         if self.linear.dt is not None:
             raise InvalidSystemError(
@@ -107,7 +129,7 @@ class NonlinearModel:
         """Number of scheduling signals."""
         return len(self.scheduling_names)
 
-    def with_signal_settings(self, **changes: Any) -> "NonlinearModel":
+    def with_signal_settings(self, **changes: Any) -> Self:
         """Return the same model with other delays, operating point, hold or sample time.
 
         Parameters
@@ -120,7 +142,7 @@ class NonlinearModel:
         NonlinearModel
             Model of the same class.
         """
-        return self._with(self.linear.with_signal_settings(**changes))
+        return self.of(self.linear.with_signal_settings(**changes), self.terms, self.scheduling_names)
 
     def derivative(self, x: ArrayLike, u: ArrayLike | None = None, p: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return x' of the undelayed model at one state.
@@ -286,11 +308,6 @@ class NonlinearModel:
         raise InvalidSystemError(
             "no equilibrium was found for these inputs by Newton's method from zero; give x0, the state to linearize at"
         )
-
-    def _with(self, linear: StateSpace) -> "NonlinearModel":
-        model = type(self).__new__(type(self))
-        NonlinearModel.__init__(model, linear, self.terms, self.scheduling_names)
-        return model
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NonlinearModel):

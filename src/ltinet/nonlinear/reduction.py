@@ -269,6 +269,4 @@ def _project(model: NonlinearModel, V: Array, W: Array) -> NonlinearModel:
         D_p=terms.D_p,
         H=H,
     )
-    reduced = type(model).__new__(type(model))
-    NonlinearModel.__init__(reduced, linear, projected, model.scheduling_names)
-    return reduced
+    return type(model).of(linear, projected, model.scheduling_names)

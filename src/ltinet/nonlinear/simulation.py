@@ -43,7 +43,7 @@ from ltinet.signals.conversion import suggest_swapped_arguments
 from ltinet.signals.sampled import Hold
 from ltinet.signals.signal import Signal, polyline_points
 from ltinet.signals.times import TimeAxis, as_real_times
-from ltinet.simulation.api import resolve_hold
+from ltinet.simulation.api import resolve_hold, resolve_times
 from ltinet.simulation.delays import ModelInput, model_input, solution_from_core
 from ltinet.simulation.options import validate_positive
 from ltinet.simulation.solution import Solution
@@ -139,7 +139,7 @@ def read_signals(
     model: NonlinearModel, u: Any, t: ArrayLike | None, p: Any, hold: Hold
 ) -> tuple[TimeAxis, ModelInput, Signal | None]:
     """Return the times, the input and the scheduling signals of a run."""
-    t = u.t if t is None and hasattr(u, "names") and hasattr(u, "t") else t
+    t = resolve_times(t, u)
     if t is None:
         raise suggest_swapped_arguments(InvalidSignalError("t is missing; pass simulate(u, t)"), u)
     try:
