@@ -17,7 +17,8 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test test-all stress coverage hostile fuzz mutants test-kernels test-random test-oldest wheel-check lint format \
-        docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-fields bench-export export-agreement bench-learn bench-layers bench-gpu bench-nonlinear \
+        docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-fields bench-export export-agreement \
+        bench-learn bench-layers bench-gpu bench-nonlinear bench-beyond-linear \
         bench-fine-tuning bench-explore soak clean
 
 # The paper, reproduced: the last line is the path of a page to open.
@@ -145,6 +146,10 @@ bench-nonlinear: $(VENV)/.bench $(VENV)/.torch
 	$(BENCH).nonlinear.silverbox --test
 	$(BENCH).nonlinear.cascaded_tanks --test
 	$(BENCH).nonlinear.wiener_hammerstein --test $(BENCH_ARGS)
+
+# Bilinear, LPV and quadratic models beside LSODA, exponentials per step and SciPy's solvers; make bench-beyond-linear BENCH_ARGS=--quick.
+bench-beyond-linear: $(VENV)/.bench
+	$(BENCH).beyond_linear $(BENCH_ARGS)
 
 # Gradient steps of a constructed start beside those of LRUs and a GRU, with the picture of the tutorial.
 bench-fine-tuning: $(VENV)/.bench $(VENV)/.torch

@@ -32,7 +32,7 @@ from ltinet.errors import (
 )
 from ltinet.explorer.api import explore
 from ltinet.export.manifest import Export
-from ltinet.files import load, load_system, named_system, save_system
+from ltinet.files import load, load_model, load_product_network, load_system, named_system, save_system
 from ltinet.interconnection.algebra import append, feedback, lft, parallel, series
 from ltinet.interconnection.delays import pade, pade_error
 from ltinet.interconnection.interconnect import interconnect, summing_junction
@@ -65,9 +65,18 @@ if typing.TYPE_CHECKING:
     from ltinet.identification.residual_analysis import ResidualTests
     from ltinet.identification.result import IdentificationPlots, IdentificationResult
     from ltinet.identification.uncertainty import FrequencyBand, PoleUncertainty, StepBand
+    from ltinet.nonlinear.models import LPV, Bilinear, QuadraticBilinear
+    from ltinet.nonlinear.network import NonlinearNetwork
+    from ltinet.nonlinear.reduction import ProductReduction, reduce_products
     from ltinet.reduction.api import LiftedField, ReductionPlots, ReductionResult, reduce
     from ltinet.tables.table import Table, read_table
 _LAZY_IMPORTS = {
+    "Bilinear": "ltinet.nonlinear.models",
+    "LPV": "ltinet.nonlinear.models",
+    "QuadraticBilinear": "ltinet.nonlinear.models",
+    "NonlinearNetwork": "ltinet.nonlinear.network",
+    "ProductReduction": "ltinet.nonlinear.reduction",
+    "reduce_products": "ltinet.nonlinear.reduction",
     "FrequencyBand": "ltinet.identification.uncertainty",
     "StepBand": "ltinet.identification.uncertainty",
     "PoleUncertainty": "ltinet.identification.uncertainty",
@@ -85,6 +94,8 @@ _LAZY_IMPORTS = {
 }
 
 __all__ = [
+    "LPV",
+    "Bilinear",
     "BlockDiagonalForm",
     "BlockDiagonalPlots",
     "Certificate",
@@ -113,11 +124,14 @@ __all__ = [
     "Neuron",
     "NeuronEquation",
     "NeuronTolerances",
+    "NonlinearNetwork",
     "NyquistResult",
     "PartitionError",
     "PlottingError",
     "PoleUncertainty",
     "PolynomialSignal",
+    "ProductReduction",
+    "QuadraticBilinear",
     "ReductionPlots",
     "ReductionResult",
     "ResidualTests",
@@ -157,6 +171,8 @@ __all__ = [
     "isstable",
     "lft",
     "load",
+    "load_model",
+    "load_product_network",
     "load_system",
     "margin",
     "named_system",
@@ -169,6 +185,7 @@ __all__ = [
     "pzmap",
     "read_table",
     "reduce",
+    "reduce_products",
     "save_system",
     "sensitivity",
     "series",

@@ -4,15 +4,43 @@ A `tolerance` reduces the system first, and the error of the reduction is includ
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.progress import show_progress
 from ltinet.blockdiag.partition import BlockChoice, ClusteringAlgorithm
 from ltinet.conversion import as_state_space, eliminate_algebraic
 from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import InvalidSystemError
 from ltinet.network_builder import construct_network, require_single_system
+from ltinet.nonlinear.models import NonlinearModel
+from ltinet.nonlinear.network import NonlinearNetwork, build_network
 from ltinet.second_order import SecondOrder
+
+
+@overload
+def construct(  # noqa: D418 - public definitions are documented
+    system: NonlinearModel,
+    *,
+    max_condition: float = ...,
+    n_layers: int | None = ...,
+    clustering: ClusteringAlgorithm | None = ...,
+    balance: bool | None = ...,
+) -> NonlinearNetwork:
+    """Return the network of a model with products."""
+
+
+@overload
+def construct(  # noqa: D418 - see above
+    system: Any,
+    *matrices: Any,
+    max_condition: float = ...,
+    n_layers: int | None = ...,
+    clustering: ClusteringAlgorithm | None = ...,
+    balance: bool | None = ...,
+    tolerance: float | None = ...,
+) -> DynamicNetwork:
+    """Return the network of a linear system."""
 
 
 def construct(
@@ -23,16 +51,17 @@ def construct(
     clustering: ClusteringAlgorithm | None = None,
     balance: bool | None = None,
     tolerance: float | None = None,
-) -> DynamicNetwork:
-    """Construct the neural network of a linear system without training (Algorithms 1 and 2).
+) -> DynamicNetwork | NonlinearNetwork:
+    """Construct the neural network of a system without training (Algorithms 1 and 2).
 
     The network has the same input–output map as the system. The layers are chosen as in `block_diagonalize`: by
     default the sparsest form found whose transformation T satisfies cond₂(T) ≤ `max_condition`.
 
     Parameters
     ----------
-    system : StateSpace, SecondOrder, tuple or object
-        System in continuous or discrete time; any object that `as_state_space` accepts, such as (A, B, C).
+    system : StateSpace, SecondOrder, Bilinear, LPV, QuadraticBilinear, tuple or object
+        System in continuous or discrete time; any object that `as_state_space` accepts, such as (A, B, C). A model with
+        products gives a network whose layers are those of its linear part.
     *matrices : array_like
         Not accepted; the error message shows how to put several matrices into a tuple.
     max_condition : float, optional
@@ -53,8 +82,8 @@ def construct(
 
     Returns
     -------
-    DynamicNetwork
-        Network of first- and second-order neurons.
+    DynamicNetwork or NonlinearNetwork
+        Network of first- and second-order neurons; with product neurons for a model with products.
 
     Raises
     ------
@@ -77,6 +106,13 @@ def construct(
     (10, 0)
     """
     system = require_single_system(system, matrices)
+    if isinstance(system, NonlinearModel):
+        if tolerance is not None:
+            raise InvalidSystemError(
+                "tolerance is for linear systems. Reduce a model with products by ltinet.reduce_products(model, order=…)."
+            )
+        blocks = BlockChoice(max_condition, n_layers, clustering, count_name="n_layers")
+        return build_network(system, blocks, balance=balance)
     if tolerance is not None:
         # Imported here because importing the reduction takes long and few networks need it.
         from ltinet.reduction.dispatch import dispatch_reduction

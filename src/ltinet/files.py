@@ -5,11 +5,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
+from ltinet._util.text import format_path
 from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
+from ltinet.errors import FileFormatError
 from ltinet.io.file_access import DEFAULT_MAX_BYTES
 from ltinet.io.system_files import read_system, write_system
 from ltinet.network.network_file import read_network
+from ltinet.nonlinear.files import is_product_network, read_model, read_product_network, write_model
+from ltinet.nonlinear.models import NonlinearModel
+from ltinet.nonlinear.named_models import NAMED_MODELS, build_model, describe_models
+from ltinet.nonlinear.network import NonlinearNetwork
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import MatrixLike
 from ltinet.systems.named_systems import build_system, describe_systems
@@ -89,8 +95,8 @@ def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal[
 
     Parameters
     ----------
-    system : StateSpace or object
-        System to write; any object that `as_state_space` accepts.
+    system : StateSpace, Bilinear, LPV, QuadraticBilinear or object
+        System to write; any object that `as_state_space` accepts, or a model with products, which `load_model` reads.
     path : str or path-like
         File with the suffix `.mat` or `.npz`, or folder.
     mat_version : {"5", "7.3"}, optional
@@ -112,8 +118,48 @@ def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal[
     >>> ltinet.load_system("oscillator.mat") == system
     True
     """
+    if isinstance(system, NonlinearModel):
+        write_model(system, path, mat_version=mat_version)
+        return
     state_space = as_state_space(system)
     write_system(state_space.matrices, path, mat_version=mat_version, settings=state_space.signal_settings)
+
+
+def load_model(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> NonlinearModel:
+    """Read a model with products from a `.npz` or `.mat` file.
+
+    Besides A, B, C and D, which are read as by `load_system`, the file has N (the matrices N_k side by side, n×nm, or
+    m×n×n) and H (n×n²), or A_p, B_p, C_p and D_p (side by side); files that `save_system` wrote have the class of the
+    model and the factors of H.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File.
+    max_bytes : float, optional
+        Limit on the memory of all matrices, as for `load_system`.
+
+    Returns
+    -------
+    Bilinear, LPV or QuadraticBilinear
+        Model with its names, delays and operating point.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is missing, damaged, too large, of an unknown format, or has no products.
+    InvalidSystemError
+        If the matrices of the linear part do not form a system.
+
+    Examples
+    --------
+    >>> import ltinet
+    >>> model = ltinet.named_system("burgers", n_states=10)
+    >>> ltinet.save_system(model, "burgers.npz")
+    >>> ltinet.load_model("burgers.npz") == model
+    True
+    """
+    return read_model(path, max_bytes=max_bytes)
 
 
 @overload
@@ -122,16 +168,28 @@ def named_system() -> dict[str, str]:  # noqa: D418 - public definitions are doc
 
 
 @overload
+def named_system(  # noqa: D418 - see above
+    name: Literal["boundary_heat", "burgers", "chafee_infante", "diode_ladder", "fitzhugh_nagumo"], **parameters: Any
+) -> NonlinearModel:
+    """Return a model with products."""
+
+
+@overload
 def named_system(name: str, **parameters: Any) -> StateSpace:  # noqa: D418 - see above
     """Return a system."""
 
 
-def named_system(name: str | None = None, **parameters: Any) -> StateSpace | dict[str, str]:
+def named_system(name: str | None = None, **parameters: Any) -> StateSpace | NonlinearModel | dict[str, str]:
     """Build a system that is defined by formula, or list these systems: benchmarks and examples of the paper.
 
     ============================  =============================================  =====================================
     name                          system                                         parameters and defaults
     ============================  =============================================  =====================================
+    "boundary_heat"               bilinear: heat transfer through edges          points=10
+    "burgers"                     quadratic: Burgers' equation                   n_states=100, viscosity=0.05
+    "chafee_infante"              quadratic: Chafee–Infante equation, lifted     points=50
+    "diode_ladder"                quadratic: ladder of diodes, lifted            nodes=50
+    "fitzhugh_nagumo"             quadratic: nerve model, lifted                 points=50
     "blobs"                       Example 3.3: 134 states in six clusters        seed=0
     "convection_diffusion"        Example SM2.2: transport on a periodic grid    points=20, length=10, diffusivity=1.4,
                                                                                  velocity_x=0.6, velocity_y=0
@@ -153,12 +211,14 @@ def named_system(name: str | None = None, **parameters: Any) -> StateSpace | dic
     name : str, optional
         Name of the system, from the table. Without it the systems are listed.
     **parameters : float or int
-        Parameters of that system; `ltinet.systems.named_systems` documents the equations, inputs and outputs.
+        Parameters of that system; `ltinet.systems.named_systems` and, for models with products,
+        `ltinet.nonlinear.named_models` document the equations, inputs and outputs.
 
     Returns
     -------
-    StateSpace or dict
-        Continuous-time system; without a name the parameters of each system with their default values, by its name.
+    StateSpace, NonlinearModel or dict
+        Continuous-time system, or model with products; without a name the parameters of each system with their default
+        values, by its name.
 
     Raises
     ------
@@ -174,12 +234,14 @@ def named_system(name: str | None = None, **parameters: Any) -> StateSpace | dic
     'n_states=200, diffusivity=0.01'
     """
     if name is None:
-        return describe_systems()
+        return describe_systems() | describe_models()
+    if name in NAMED_MODELS:
+        return build_model(name, parameters)
     return StateSpace.of(build_system(name, parameters))
 
 
 def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNetwork:
-    """Read a network from a file that `DynamicNetwork.save` wrote.
+    """Read a network from a file that `DynamicNetwork.save` wrote; `load_product_network` reads those with products.
 
     All parameters are restored bit for bit, with delays, operating point, hold and sample time. Files written by
     version 0.1.0 have none of these; `print(net)` then shows a note.
@@ -209,6 +271,33 @@ def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNe
     >>> ltinet.load("rod.safetensors") == net
     True
     """
+    if is_product_network(path):
+        raise FileFormatError(
+            f"{format_path(path)} is a network with product neurons; read it with ltinet.load_product_network(path)"
+        )
     network, form, matrices, blocks, reduction_error, settings, dt = read_network(path, max_bytes=max_bytes)
     system = None if matrices is None else StateSpace.of(matrices, settings=settings)
     return DynamicNetwork(network, form, system, blocks, reduction_error, settings, dt)
+
+
+def load_product_network(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> NonlinearNetwork:
+    """Read a network with product neurons from a file that `NonlinearNetwork.save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File in safetensors format.
+    max_bytes : float, optional
+        Limit on the size of the tensors, 2 GiB by default.
+
+    Returns
+    -------
+    NonlinearNetwork
+        Network equal to the one that was saved.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is missing, damaged, too large, not such a network, or of a newer format.
+    """
+    return NonlinearNetwork(*read_product_network(path, max_bytes=max_bytes))

@@ -32,6 +32,7 @@ LEVELS = [
     {"interconnection"},
     {"construction"},
     {"files", "loop_analysis", "tradeoff", "solver_tolerances", "reduction.dispatch"},
+    {"nonlinear"},  # models with products and their networks
     {"dynamic_network", "conversion", "reduction.discrete_reduction"},
     {"second_order", "torch"},
     {"state_space"},

@@ -45,6 +45,8 @@ from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
 _TIME_STEP = "Ts"  # as in MATLAB
+MODEL_CLASS = "ModelClass"
+"""Variable with the class of a model with products."""
 
 
 class _WritableFormat(Protocol):
@@ -70,6 +72,7 @@ def read_system(
     names: Mapping[str, str] | None,
     dt: float | None,
     max_bytes: float,
+    with_products: bool = False,
 ) -> tuple[SystemMatrices, SignalSettings]:
     """Read the system in a file or folder with its settings; `given` matrices and `dt` replace those of the file.
 
@@ -84,6 +87,10 @@ def read_system(
         variables = file_format.list_variables(path)
         variable_names = match_matrices(path, variables, names, supplied=given)
         file = SystemFile(file_format, path, variables, struct_prefix(variable_names))
+        if MODEL_CLASS in variables and not with_products:
+            raise FileFormatError(
+                f"{format_path(path)} holds a model with products of signals; read it with ltinet.load_model(path)"
+            )
         if dt is None:
             dt = read_time_step(file)
         variable_names = {role: name for role, name in variable_names.items() if role not in given}
@@ -110,10 +117,30 @@ def read_system(
         raise FileFormatError(f"{format_path(path)} cannot be read: there is not enough memory for it") from error
 
 
+def read_variables(path: str | PathLike[str], names: Collection[str], *, max_bytes: float) -> dict[str, Any]:
+    """Read those of `names` that a file holds, as numbers or, where they are texts, as lists of texts."""
+    path = as_path(path)
+    with translate_read_errors(path):
+        file_format = _format_of_existing(path)
+        present = [name for name in names if name in file_format.list_variables(path)]
+        texts = [name for name in present if name.endswith(("Name", "Class"))]
+        numbers = [name for name in present if name not in texts]
+        values = file_format.read(path, numbers, max_bytes=parse_size_limit(max_bytes).max_bytes)
+        return values | {name: file_format.read_texts(path, name) for name in texts}
+
+
 def write_system(
-    system: SystemMatrices, path: str | PathLike[str], *, mat_version: str, settings: SignalSettings = NO_SETTINGS
+    system: SystemMatrices,
+    path: str | PathLike[str],
+    *,
+    mat_version: str,
+    settings: SignalSettings = NO_SETTINGS,
+    products: Mapping[str, Any] | None = None,
+    product_texts: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """Write matrices, time step, names and settings atomically, in the format of the suffix; a sparse A with its E.
+
+    `products` and `product_texts` are further variables, of models with products.
 
     Raises FileFormatError if the suffix is unknown or the file cannot be written, MissingDependencyError if h5py is
     needed and not installed.
@@ -123,13 +150,18 @@ def write_system(
     if system.dt is not None:
         matrices[_TIME_STEP] = np.array([[system.dt]])
     numbers, texts = settings_variables(settings, system.dt)
-    matrices |= numbers
+    matrices |= numbers | dict(products or {})
+    texts |= {name: list(lines) for name, lines in (product_texts or {}).items()}
     texts |= {NAME_VARIABLES[kind]: list(signal_names) for kind, signal_names in system.names.by_kind.items()}
     try:
         file_format = _format_to_write(path, mat_version)
         if not path.parent.is_dir():
             raise FileFormatError(
                 f"{format_path(path)} cannot be written: there is no folder {format_path(path.parent)}; create it first"
+            )
+        if file_format is None and product_texts:
+            raise FileFormatError(
+                f"{format_path(path)} cannot be written: models with products need a .npz or .mat file"
             )
         if file_format is None and not settings.is_default:
             raise FileFormatError(

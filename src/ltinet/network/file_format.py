@@ -396,6 +396,15 @@ def read_safetensors(
     return metadata, tensors
 
 
+def read_kind(path: Path) -> str | None:
+    """Return the format that a safetensors file names in its metadata; None if it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            return _read_metadata(file).get("format")
+    except Exception:  # whatever is wrong is reported by the reader of the format
+        return None
+
+
 def _read_metadata(file: RegularFile) -> dict[str, str]:
     """Read the metadata in the header; raise ValueError if they are not texts, or the header has a key twice."""
     (length,) = struct.unpack("<Q", file.bytes_at(0, _LENGTH_SIZE))

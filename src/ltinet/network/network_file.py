@@ -235,7 +235,7 @@ def write_network(path: str | PathLike[str], stored: StoredNetwork) -> None:
             f"{format_path(path)} is not written: T of this network of {stored.network.n_states} states is an operator, "
             "not an array; store the model with save_system(net.system, path), and construct the network from it again"
         )
-    content, tensors = _pack(stored)
+    content, tensors = pack_stored(stored)
     version = _CONTINUOUS_VERSION if stored.dt is None else VERSION
     write_safetensors(path, tensors, content, kind=FORMAT, version=version)
 
@@ -246,7 +246,7 @@ def network_checksum(stored: StoredNetwork) -> str:
     Where T is an operator no such file can be written; the checksum is then that of the network alone.
     """
     network_only = StoredNetwork(stored.network, settings=stored.settings, dt=stored.dt)
-    return checksum(*_pack(network_only if has_implicit_transformation(stored.form) else stored))
+    return checksum(*pack_stored(network_only if has_implicit_transformation(stored.form) else stored))
 
 
 def has_implicit_transformation(form: BlockDiagonalForm | None) -> bool:
@@ -262,12 +262,12 @@ def read_network(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BY
     path = as_path(path)
     metadata, tensors = read_safetensors(path, partial(_validate_metadata, path), max_bytes=max_bytes)
     try:
-        return _unpack(tensors, parse_description(metadata.get("content", ""), version=int(metadata["version"])))
+        return unpack_stored(tensors, parse_description(metadata.get("content", ""), version=int(metadata["version"])))
     except (LtinetError, ValueError, MemoryError, RecursionError) as error:
         raise FileFormatError(f"{format_path(path)} does not hold a complete network: {error_text(error)}") from None
 
 
-def _pack(stored: StoredNetwork) -> tuple[str, Tensors]:
+def pack_stored(stored: StoredNetwork) -> tuple[str, Tensors]:
     """Return the description and the tensors of a network."""
     network, form, system, block_system, reduction_error, settings, dt = stored
     tensors = pack_network(network) | ({} if form is None else pack_form(form))
@@ -278,7 +278,7 @@ def _pack(stored: StoredNetwork) -> tuple[str, Tensors]:
     return encode_description(form, system, reduction_error=reduction_error, settings=settings, dt=dt), tensors
 
 
-def _unpack(tensors: Tensors, description: FileDescription) -> StoredNetwork:
+def unpack_stored(tensors: Tensors, description: FileDescription) -> StoredNetwork:
     """Return the network of validated tensors."""
     validate_tensors(tensors, description)
     validate_finite_tensors(tensors)

@@ -78,6 +78,14 @@ class HasInput(Protocol):
         """Return times `(K,)` and inputs `(..., K, m)`, before and after each of the times t and knot between them."""
 
 
+@runtime_checkable
+class EstimatesError(Protocol):
+    """Trajectory that estimates its error on demand."""
+
+    def estimate_error(self) -> Array:
+        """Return the largest estimated error of each output, `(..., p)`."""
+
+
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
@@ -120,8 +128,12 @@ class Solution:
 
     @property
     def error_estimate(self) -> Array | None:
-        """Estimated error of each output, `(..., p)`, of engines without an error bound; None for all others."""
-        return self.stats.get("error_estimate")
+        """Estimated error of each output, `(..., p)`, of engines without an error bound; None for all others.
+
+        Networks with product neurons compute it by a second run on first use.
+        """
+        core = getattr(self.trajectory, "core", self.trajectory)
+        return core.estimate_error() if isinstance(core, EstimatesError) else self.stats.get("error_estimate")
 
     def __call__(self, t: ArrayLike) -> Array:
         """Return y at any times of the simulated span, `(..., len(t), p)`; a single time gives `(..., p)`."""

@@ -46,6 +46,11 @@ def to_system_matrices(obj: Any) -> SystemMatrices:
             f"{sanitize(repr(str(obj)))} is text and not a system; if it is a path, read the system first: "
             "construct(load_system(path))"
         )
+    if hasattr(obj, "n_scheduling"):  # models with products and their networks
+        raise InvalidSystemError(
+            f"{_type_name(obj)} has products of signals and is not linear; pass model.linearize(x0, u0), or for the part "
+            "without products model.linear or net.linear"
+        )
     if isinstance(obj, tuple | list):
         return _from_sequence(obj)
     matrices = _matrices_from_object(obj).with_time_step(_time_step_of(obj))

@@ -1,0 +1,603 @@
+"""Models with products: `Bilinear`, `LPV` and `QuadraticBilinear`.
+
+    x' = A x + B v + Σ_k v_k N_k x + Σ_l p_l (A_l x + B_l v) + H (x ⊗ x),
+    y  = C x + D v + Σ_l p_l (C_l x + D_l v),
+
+with inputs v, scheduling signals p, and v = u − u0, y − y0 instead of u and y where the model has an operating point.
+The classes differ in the terms that they have. `linear` is the part without products, with names, delays and operating
+point. `ltinet.construct(model)` gives the network that simulates the model.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ltinet._util.floating_point import Array
+from ltinet._util.text import format_count, format_rows
+from ltinet.errors import InvalidSystemError
+from ltinet.nonlinear.product_terms import (
+    ProductTerms,
+    QuadraticFactors,
+    as_matrix_list,
+    as_quadratic_factors,
+    quadratic_matrix,
+)
+from ltinet.signals.arrays import as_real_array
+from ltinet.signals.sampled import Hold
+from ltinet.state_space import StateSpace
+from ltinet.systems.matrices import Matrix, MatrixLike, SparseMatrix
+from ltinet.systems.signal_names import NamesLike, SignalNames
+
+_MAX_NEWTON_STEPS = 50  # Newton's method doubles the digits in a step; more steps mean that there is no equilibrium
+# Derivative of a state, relative to the sum of the sizes of its terms, up to which a state counts as an equilibrium: one
+# that is given with seven digits.
+_EQUILIBRIUM_TOLERANCE = 1e-6
+_INSTEAD = {
+    "simulate": "ltinet.construct(model).simulate(u, t)",
+    "stepper": "ltinet.construct(model).stepper(dt)",
+    "save": "ltinet.save_system(model, path)",
+}
+"""Names that a user may try → call that exists; all others are methods of the linearized model."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NonlinearModel:
+    """Base class of models with products; users create `Bilinear`, `LPV` and `QuadraticBilinear`.
+
+    Parameters
+    ----------
+    linear : StateSpace
+        Part without products.
+    terms : ProductTerms
+        Matrices of the products.
+    scheduling_names : tuple of str
+        Name of each scheduling signal.
+    """
+
+    linear: StateSpace
+    terms: ProductTerms
+    scheduling_names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, linear: StateSpace, terms: ProductTerms, scheduling_names: tuple[str, ...] = ()) -> Self:
+        """Create a model from validated parts.
+
+        Parameters
+        ----------
+        linear : StateSpace
+            Part without products.
+        terms : ProductTerms
+            Matrices of the products that this class has.
+        scheduling_names : tuple of str, optional
+            Name of each scheduling signal.
+
+        Returns
+        -------
+        NonlinearModel
+            Model of this class.
+        """
+        model = cls.__new__(cls)
+        NonlinearModel.__init__(model, linear, terms, scheduling_names)
+        return model
+
+    def __post_init__(self) -> None:
+        if self.linear.dt is not None:
+            raise InvalidSystemError(
+                f"models with products are continuous in time, but the linear part has dt = {self.linear.dt:g}"
+            )
+
+    @property
+    def A(self) -> Matrix:
+        """State matrix of the linear part, n×n."""
+        return self.linear.A
+
+    @property
+    def B(self) -> Matrix:
+        """Input matrix of the linear part, n×m."""
+        return self.linear.B
+
+    @property
+    def C(self) -> Matrix:
+        """Output matrix of the linear part, p×n."""
+        return self.linear.C
+
+    @property
+    def D(self) -> Matrix:
+        """Feedthrough of the linear part, p×m."""
+        return self.linear.D
+
+    @property
+    def n_states(self) -> int:
+        """Number of states n."""
+        return self.linear.n_states
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs m."""
+        return self.linear.n_inputs
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return self.linear.n_outputs
+
+    @property
+    def n_scheduling(self) -> int:
+        """Number of scheduling signals."""
+        return len(self.scheduling_names)
+
+    def with_signal_settings(self, **changes: Any) -> Self:
+        """Return the same model with other delays, operating point, hold or sample time.
+
+        Parameters
+        ----------
+        **changes
+            Settings to replace, as for `StateSpace.with_signal_settings`.
+
+        Returns
+        -------
+        NonlinearModel
+            Model of the same class.
+        """
+        return self.of(self.linear.with_signal_settings(**changes), self.terms, self.scheduling_names)
+
+    def derivative(self, x: ArrayLike, u: ArrayLike | None = None, p: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return x' of the undelayed model at one state.
+
+        Parameters
+        ----------
+        x : array_like, shape (n,)
+            State.
+        u : array_like, shape (m,), optional
+            Input; the operating point by default.
+        p : array_like, shape (l,), optional
+            Scheduling signals; zero by default.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Derivative of the state.
+        """
+        x, v, p = self._point(x, u, p)
+        return self.evaluate(x, v, p)
+
+    def jacobian(self, x: ArrayLike, u: ArrayLike | None = None, p: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return the derivative of x' by the state, n×n.
+
+        Parameters
+        ----------
+        x, u, p : array_like
+            State, input and scheduling signals, as for `derivative`.
+
+        Returns
+        -------
+        ndarray, shape (n, n)
+            A + Σ v_k N_k + Σ p_l A_l + S (diag(K x) J + diag(J x) K).
+        """
+        x, v, p = self._point(x, u, p)
+        return np.asarray(self.evaluate_jacobian(x, v, p).toarray())
+
+    def linearize(
+        self, x0: ArrayLike | None = None, u0: ArrayLike | None = None, p0: ArrayLike | None = None
+    ) -> StateSpace:
+        """Linearize the model at an equilibrium.
+
+        Parameters
+        ----------
+        x0 : array_like, shape (n,), optional
+            Equilibrium; by default it is computed by Newton's method from zero.
+        u0 : array_like, shape (m,), optional
+            Input of the equilibrium; by default the operating point of the model, or zero.
+        p0 : array_like, shape (l,), optional
+            Scheduling signals, which are frozen; zero by default.
+
+        Returns
+        -------
+        StateSpace
+            System whose states are x − x0, with the operating point (u0, y0) and the delays of the model.
+
+        Raises
+        ------
+        InvalidSystemError
+            If x' is not zero at (x0, u0, p0), or Newton's method finds no equilibrium.
+        """
+        x, v, p = self._point(np.zeros(self.n_states) if x0 is None else x0, u0, p0)
+        x = self._equilibrium(x, v, p) if x0 is None else self._require_equilibrium(x, v, p)
+        terms = self.terms
+        B = terms.scheduled("B_p", self.B, p)
+        if terms.N:
+            B = B + np.column_stack([N @ x for N in terms.N])
+        C, D = terms.scheduled("C_p", self.C, p), terms.scheduled("D_p", self.D, p)
+        jacobian: Any = self.evaluate_jacobian(x, v, p)
+        A = jacobian if self.linear.sparse is not None else jacobian.toarray()
+        names = self.linear.matrices.names
+        system = StateSpace(A, B, C, D, inputs=names.inputs, outputs=names.outputs, states=names.states)
+        settings = self.linear.signal_settings
+        return StateSpace.of(system.matrices, settings=settings).with_signal_settings(
+            u0=v + self.linear.u0, y0=C @ x + D @ v + self.linear.y0
+        )
+
+    def _point(self, x: ArrayLike, u: ArrayLike | None, p: ArrayLike | None) -> tuple[Array, Array, Array]:
+        """Return x, v = u − u0 and p as validated vectors."""
+        defaults = (None, self.linear.u0, np.zeros(self.n_scheduling))
+        sizes = (self.n_states, self.n_inputs, self.n_scheduling)
+        vectors = []
+        for value, default, size, name in zip((x, u, p), defaults, sizes, "xup", strict=True):
+            vector = np.atleast_1d(np.asarray(default if value is None else as_real_array(value, name)))
+            if vector.shape != (size,):
+                raise InvalidSystemError(f"{name} has shape {vector.shape}; it must have {format_count(size, 'entry')}")
+            vectors.append(np.asarray(vector, dtype=np.float64))
+        return vectors[0], vectors[1] - self.linear.u0, vectors[2]
+
+    def evaluate(self, x: Array, v: Array, p: Array) -> NDArray[np.float64]:
+        """Return x' for validated vectors x, v = u − u0 and p.
+
+        Parameters
+        ----------
+        x, v, p : ndarray
+            State, input beyond the operating point, and scheduling signals.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Derivative of the state.
+        """
+        result = self._state_matrix @ x + self.terms.scheduled("B_p", self.B, p) @ v
+        matrices = (*(self.terms.N or (None,) * len(v)), *self.terms.A_p)
+        for factor, matrix in zip((*v.tolist(), *p.tolist()), matrices, strict=True):
+            if matrix is not None and factor:
+                result = result + factor * (matrix @ x)
+        if self.terms.H is not None:
+            S, J, K = self.terms.H
+            result = result + S @ ((J @ x) * (K @ x))
+        return np.asarray(result)
+
+    def evaluate_jacobian(self, x: Array, v: Array, p: Array) -> SparseMatrix:
+        """Return the derivative of x' by the state for validated vectors, as a sparse matrix.
+
+        Parameters
+        ----------
+        x, v, p : ndarray
+            Vectors, as for `evaluate`.
+
+        Returns
+        -------
+        sparse array, shape (n, n)
+            Derivative.
+        """
+        A = self.terms.state_matrix(sparse.csr_array(self._state_matrix), v, p)
+        if self.terms.H is not None:
+            S, J, K = self.terms.H
+            A = A + S @ (sparse.diags_array(K @ x) @ J) + S @ (sparse.diags_array(J @ x) @ K)
+        return sparse.csr_array(A)
+
+    @property
+    def _state_matrix(self) -> Any:
+        """A, sparse where the user gave it so."""
+        return self.linear.A if self.linear.sparse is None else self.linear.sparse.state
+
+    def _require_equilibrium(self, x: Array, v: Array, p: Array) -> Array:
+        size = abs(self.evaluate_jacobian(x, v, p)) @ np.abs(x) + np.abs(self.B) @ np.abs(v)
+        excess = np.abs(self.evaluate(x, v, p)) - _EQUILIBRIUM_TOLERANCE * size
+        if np.any(excess > 0.0):
+            worst = int(np.argmax(excess))
+            raise InvalidSystemError(
+                f"x0 is not an equilibrium: the derivative of state {worst + 1} is {self.evaluate(x, v, p)[worst]:.3g} at "
+                "(x0, u0, p0). Omit x0 to compute the equilibrium near zero."
+            )
+        return x
+
+    def _equilibrium(self, x: Array, v: Array, p: Array) -> Array:
+        for _ in range(_MAX_NEWTON_STEPS):
+            derivative = self.evaluate(x, v, p)
+            if not derivative.any():
+                return x
+            with np.errstate(all="ignore"):
+                try:
+                    step = np.linalg.solve(self.evaluate_jacobian(x, v, p).toarray(), derivative)
+                except np.linalg.LinAlgError:
+                    break
+                x = x - step
+            if not np.isfinite(x).all():
+                break
+            if np.linalg.norm(step) <= 1e-14 * np.linalg.norm(x):
+                return self._require_equilibrium(x, v, p)
+        raise InvalidSystemError(
+            "no equilibrium was found for these inputs by Newton's method from zero; give x0, the state to linearize at"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NonlinearModel):
+            return NotImplemented
+        mine, others = self.terms.arrays(), other.terms.arrays()
+        return type(self) is type(other) and self.linear == other.linear and mine.keys() == others.keys() and all(
+            matrix.shape == others[name].shape and not np.any(_dense_if_small(matrix != others[name]))
+            for name, matrix in mine.items()
+        )  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash(self.linear)
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            instead = _INSTEAD.get(name)
+            if instead is None and hasattr(StateSpace, name) and not name.startswith("_"):
+                instead = f"model.linearize(x0, u0).{name}: {name} is a property of linear systems"
+            text = f"{type(self).__name__!r} object has no attribute {name!r}" + (f"; use {instead}" if instead else "")
+            raise AttributeError(text, name=name, obj=self)
+
+    def __repr__(self) -> str:
+        sizes = [f"{name}={getattr(self, name)}" for name in ("n_states", "n_inputs", "n_outputs")]
+        sizes += [f"n_scheduling={self.n_scheduling}"] if self.n_scheduling else []
+        return f"{type(self).__name__}({', '.join(sizes)}{self.linear.signal_settings.repr_suffix})"
+
+    def __str__(self) -> str:
+        names = self.linear.matrices.names.rows
+        scheduling = [("scheduling", ", ".join(self.scheduling_names))] if self.n_scheduling else []
+        return format_rows(repr(self), [*self._term_rows(), *names, *scheduling, *self.linear.signal_settings.rows])
+
+    def _term_rows(self) -> list[tuple[str, str]]:
+        terms, rows = self.terms, []
+        for name, matrices in (("N", terms.N), ("A_p", terms.A_p)):
+            if matrices:
+                rows.append((name, f"{len(matrices)} of {self.n_states}×{self.n_states}, "
+                            f"{format_count(sum(m.nnz for m in matrices), 'non-zero')}"))  # fmt: skip
+        if terms.H is not None:
+            rows.append(("H", f"{format_count(terms.H.S.shape[1], 'product')} of two states"))
+        return rows or [("products", "none")]
+
+
+class Bilinear(NonlinearModel):
+    """Bilinear system x' = A x + B u + Σ_k u_k N_k x, y = C x + D u.
+
+    Parameters
+    ----------
+    A, B, C, D : array_like or sparse matrix
+        Matrices of the linear part, as for `StateSpace`.
+    N : sequence of array_like or sparse matrix, shape (n, n)
+        One matrix for each input, None where it is zero; a single matrix for a single input.
+    inputs, outputs, states : sequence of str, optional
+        Names, as for `StateSpace`.
+    input_delay, output_delay, u0, y0, hold, sample_time : optional
+        Delays, operating point, hold and sample time, as for `StateSpace`. With an operating point the products are those
+        of u − u0.
+
+    Raises
+    ------
+    InvalidSystemError
+        If a matrix is not real, not finite or of the wrong shape.
+
+    Examples
+    --------
+    >>> import numpy as np, ltinet
+    >>> model = ltinet.Bilinear(-1.0, 1.0, 1.0, N=[[[0.5]]])  # x' = −x + u + 0.5 u x
+    >>> t = np.linspace(0.0, 4.0, 101)
+    >>> ltinet.construct(model).simulate(np.sin(t), t).y.shape
+    (101, 1)
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        A: MatrixLike,
+        B: MatrixLike,
+        C: MatrixLike,
+        D: MatrixLike | None = None,
+        N: Any = None,
+        *,
+        inputs: NamesLike = None,
+        outputs: NamesLike = None,
+        states: NamesLike = None,
+        input_delay: ArrayLike | None = None,
+        output_delay: ArrayLike | None = None,
+        u0: ArrayLike | None = None,
+        y0: ArrayLike | None = None,
+        hold: Hold | None = None,
+        sample_time: float | None = None,
+    ) -> None:
+        linear = StateSpace(
+            A, B, C, D, inputs=inputs, outputs=outputs, states=states, input_delay=input_delay,
+            output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
+        )  # fmt: skip
+        super().__init__(linear, ProductTerms(_input_matrices(N, linear), (), (), (), (), None))
+
+    @property
+    def N(self) -> tuple[SparseMatrix, ...]:
+        """One sparse n×n matrix for each input; () if there are none."""
+        return self.terms.N
+
+
+class LPV(NonlinearModel):
+    """Linear parameter-varying system, affine in the scheduling signals p(t).
+
+        x' = (A + Σ p_l A_l) x + (B + Σ p_l B_l) u,    y = (C + Σ p_l C_l) x + (D + Σ p_l D_l) u.
+
+    Parameters
+    ----------
+    A, B, C, D : array_like or sparse matrix
+        Matrices for p = 0, as for `StateSpace`.
+    A_p, B_p, C_p, D_p : sequence of array_like, optional
+        Change of each matrix per unit of each scheduling signal, None where it is zero; a single matrix for a single signal.
+    scheduling : sequence of str, optional
+        Names of the scheduling signals; p1, p2, … by default.
+    inputs, outputs, states : sequence of str, optional
+        Names, as for `StateSpace`.
+    input_delay, output_delay, u0, y0, hold, sample_time : optional
+        Delays, operating point, hold and sample time, as for `StateSpace`. Scheduling signals are not delayed.
+
+    Raises
+    ------
+    InvalidSystemError
+        If a matrix is not real, not finite or of the wrong shape, or there are no scheduling signals.
+
+    Examples
+    --------
+    >>> import numpy as np, ltinet
+    >>> A, A_p = [[0, 1], [-4, -0.1]], [[0, 0], [0, -0.4]]  # damping 0.1 + 0.4 p
+    >>> model = ltinet.LPV(A, [0, 1], [1, 0], A_p=[A_p], scheduling=["valve"])
+    >>> t = np.linspace(0.0, 10.0, 201)
+    >>> ltinet.construct(model).simulate(np.sin(2 * t), t, p=t > 5.0, hold="zero").y.shape
+    (201, 1)
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        A: MatrixLike,
+        B: MatrixLike,
+        C: MatrixLike,
+        D: MatrixLike | None = None,
+        A_p: Any = None,
+        B_p: Any = None,
+        C_p: Any = None,
+        D_p: Any = None,
+        *,
+        scheduling: NamesLike = None,
+        inputs: NamesLike = None,
+        outputs: NamesLike = None,
+        states: NamesLike = None,
+        input_delay: ArrayLike | None = None,
+        output_delay: ArrayLike | None = None,
+        u0: ArrayLike | None = None,
+        y0: ArrayLike | None = None,
+        hold: Hold | None = None,
+        sample_time: float | None = None,
+    ) -> None:
+        linear = StateSpace(
+            A, B, C, D, inputs=inputs, outputs=outputs, states=states, input_delay=input_delay,
+            output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
+        )  # fmt: skip
+        n, m, p = linear.n_states, linear.n_inputs, linear.n_outputs
+        given = {"A_p": (A_p, (n, n)), "B_p": (B_p, (n, m)), "C_p": (C_p, (p, n)), "D_p": (D_p, (p, m))}
+        count = max(_count_matrices(values) for values, _ in given.values())
+        if not count:
+            raise InvalidSystemError("an LPV model needs at least one scheduling signal; give A_p, B_p, C_p or D_p")
+        zero = {"B_p": np.zeros((n, m)), "C_p": np.zeros((p, n)), "D_p": np.zeros((p, m))}
+        lists: dict[str, Any] = {}
+        for name, (values, shape) in given.items():
+            needs = f"as {name[0]} has"
+            matrices = as_matrix_list(
+                values, name, shape, count=count, noun="scheduling signal", needs=needs, is_sparse=name == "A_p"
+            )
+            lists[name] = matrices or ((sparse.csr_array((n, n)),) if name == "A_p" else (zero[name],)) * count
+        names = tuple(f"p{index + 1}" for index in range(count)) if scheduling is None else tuple(scheduling)
+        SignalNames.of(names, None, None)  # raises an error for names that are not valid
+        if len(names) != count:
+            raise InvalidSystemError(
+                f"scheduling has {format_count(len(names), 'name')}, but there are {count} matrices in A_p; give one for each"
+            )
+        super().__init__(linear, ProductTerms((), **lists, H=None), names)
+
+    @property
+    def A_p(self) -> tuple[SparseMatrix, ...]:
+        """Change of A per unit of each scheduling signal."""
+        return self.terms.A_p
+
+    @property
+    def B_p(self) -> tuple[Matrix, ...]:
+        """Change of B per unit of each scheduling signal."""
+        return self.terms.B_p
+
+    @property
+    def C_p(self) -> tuple[Matrix, ...]:
+        """Change of C per unit of each scheduling signal."""
+        return self.terms.C_p
+
+    @property
+    def D_p(self) -> tuple[Matrix, ...]:
+        """Change of D per unit of each scheduling signal."""
+        return self.terms.D_p
+
+
+class QuadraticBilinear(NonlinearModel):
+    """Quadratic-bilinear system x' = A x + B u + Σ_k u_k N_k x + H (x ⊗ x), y = C x + D u.
+
+    Parameters
+    ----------
+    A, B, C, D : array_like or sparse matrix
+        Matrices of the linear part, as for `StateSpace`.
+    N : sequence of array_like or sparse matrix, shape (n, n), optional
+        One matrix for each input, as for `Bilinear`.
+    H : array_like or sparse matrix, shape (n, n²), or tuple (S, J, K)
+        Quadratic term; column j n + k multiplies x_j x_k, both counted from 0. Only its symmetric part matters. Or
+        factors, S (n, q) and J, K (q, n), of H (x ⊗ x) = S ((J x) ∘ (K x)).
+    inputs, outputs, states : sequence of str, optional
+        Names, as for `StateSpace`.
+    input_delay, output_delay, u0, y0, hold, sample_time : optional
+        Delays, operating point, hold and sample time, as for `Bilinear`.
+
+    Raises
+    ------
+    InvalidSystemError
+        If a matrix is not real, not finite or of the wrong shape.
+
+    Examples
+    --------
+    >>> import numpy as np, ltinet
+    >>> model = ltinet.QuadraticBilinear(-1.0, 1.0, 1.0, H=-2.0)  # x' = −x + u − 2 x²
+    >>> t = np.linspace(0.0, 4.0, 101)
+    >>> ltinet.construct(model).simulate(np.sin(t), t).y.shape
+    (101, 1)
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        A: MatrixLike,
+        B: MatrixLike,
+        C: MatrixLike,
+        D: MatrixLike | None = None,
+        N: Any = None,
+        H: Any = None,
+        *,
+        inputs: NamesLike = None,
+        outputs: NamesLike = None,
+        states: NamesLike = None,
+        input_delay: ArrayLike | None = None,
+        output_delay: ArrayLike | None = None,
+        u0: ArrayLike | None = None,
+        y0: ArrayLike | None = None,
+        hold: Hold | None = None,
+        sample_time: float | None = None,
+    ) -> None:
+        linear = StateSpace(
+            A, B, C, D, inputs=inputs, outputs=outputs, states=states, input_delay=input_delay,
+            output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
+        )  # fmt: skip
+        n = linear.n_states
+        factors = as_quadratic_factors(np.zeros((n, n * n)) if H is None else H, n)
+        super().__init__(linear, ProductTerms(_input_matrices(N, linear), (), (), (), (), factors))
+
+    @property
+    def N(self) -> tuple[SparseMatrix, ...]:
+        """One sparse n×n matrix for each input; () if there are none."""
+        return self.terms.N
+
+    @property
+    def factors(self) -> QuadraticFactors:
+        """Factors S, J, K of the quadratic term."""
+        H = self.terms.H
+        return H if H is not None else as_quadratic_factors(np.zeros((self.n_states, self.n_states**2)), self.n_states)
+
+    @property
+    def H(self) -> SparseMatrix:
+        """Symmetrised quadratic term as a sparse n×n² matrix; the factors are stored."""
+        return quadratic_matrix(self.factors)
+
+
+def _input_matrices(N: Any, linear: StateSpace) -> tuple[SparseMatrix, ...]:
+    n = linear.n_states
+    return as_matrix_list(N, "N", (n, n), count=linear.n_inputs, noun="input", needs="as A has")
+
+
+def _count_matrices(values: Any) -> int:
+    """Return the number of matrices in a list; a single matrix counts as one."""
+    if values is None:
+        return 0
+    return 1 if sparse.issparse(values) or (isinstance(values, np.ndarray) and values.ndim == 2) else len(values)
+
+
+def _dense_if_small(difference: Any) -> Any:
+    """Return the entries of a comparison of two sparse or dense matrices."""
+    return difference.toarray() if hasattr(difference, "toarray") else difference
