@@ -47,7 +47,6 @@ _CANDIDATE_BLOCK_ROWS = (10, 15, 25)
 _CANDIDATE_ORDERS = (*range(1, 13), *range(14, 25, 2), 28, 32, 36, 40)
 _MAX_HANKEL_ROWS = 1000  # rows of the Hankel matrix where the number of block rows is chosen: a QR takes a second
 _MAX_SELECTION_SAMPLES = 2**16  # samples of each record with which choices are made
-_MAX_DELAY = 18  # samples of the longest delay that is estimated: two less than the lags of its regression
 _POOR_FIT = 50.0  # %: smaller fits give a warning; changes no result
 _STABILITY_MARGIN = 1e-9  # |λ| − 1 of a pole that gives no warning: rounding of an integrator; changes no result
 _MIN_LEVELS = 16  # distinct values of an output, four bits; fewer give a warning, which changes no result
@@ -338,7 +337,7 @@ def resolve_delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
     """Return the delay of every input in samples, estimated where it is "auto"."""
     m = records[0].u.shape[1]
     if isinstance(delay, str) and delay == "auto":
-        return estimate_delays(records, max_delay=_MAX_DELAY)
+        return estimate_delays(records)
     shortest = min(map(len, records))
     try:
         delays = np.broadcast_to(np.asarray(delay), (m,)) if np.ndim(delay) == 0 else np.asarray(delay)

@@ -121,20 +121,25 @@ def whiten(record: Record, coefficients: Array) -> Record:
 
 # Input delays.
 
-_LAGS = 20  # of inputs and outputs, where records are long enough
+_MIN_LAGS = 20  # of inputs and outputs, where records are long enough
 _SIGNIFICANCE = 4.5  # standard deviations: one false alarm in 10⁵ lags
 _MIN_PIVOT = 1e-10  # of the largest: rounding of N rows is N eps = 2e-11 for 10⁵ samples
-_MAX_SAMPLES = 2**17  # samples of a record that are used
+_MAX_SAMPLES = 2**16  # samples of a record that are used
 
 
-def estimate_delays(records: tuple[Record, ...], *, max_delay: int) -> tuple[int, ...]:
+def estimate_delays(records: tuple[Record, ...]) -> tuple[int, ...]:
     """Return for every input the number of samples that it is delayed by.
 
     0 where the output moves at once or at the next sample, as in a system without feedthrough, and where no
     coefficient exceeds its uncertainty.
+
+    With white noise on the outputs the ARX model that is exact has infinitely many lags, and what is cut off appears in other
+    coefficients where inputs are held for several samples. The number of lags grows as N^⅓ with the number of samples N, as for
+    consistent estimates (Ljung and Wahlberg 1992), so that this error stays below the uncertainty.
     """
     m, p = int(records[0].u.shape[1]), int(records[0].y.shape[1])
-    lags = min(_LAGS, max(max_delay + 2, 2), sum(map(len, records)) // (4 * (m + p)))
+    n_samples = sum(min(len(record), _MAX_SAMPLES) for record in records)
+    lags = min(max(_MIN_LAGS, round(n_samples ** (1.0 / 3.0))), n_samples // (4 * (m + p)))
     none = (0,) * m
     if lags < 2:
         return none
