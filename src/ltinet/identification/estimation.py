@@ -22,7 +22,6 @@ from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.order_selection import (
     Candidate,
     EstimationSettings,
-    TrainTestSplit,
     fit_driven_model,
     generate_candidates,
     refine_candidate,
@@ -31,11 +30,12 @@ from ltinet.identification.order_selection import (
     select_order,
     split_records,
     subspace_models,
+    whiten_split,
 )
 from ltinet.identification.output_error import polish
 from ltinet.identification.preprocessing import detrend, estimate_delays, fit_autoregression, whiten
 from ltinet.identification.records import Record, n_samples
-from ltinet.identification.subspace import METHODS, Method, compress_hankel, decompose_subspace
+from ltinet.identification.subspace import METHODS, Method, compress_hankel, decompose_subspace, has_enough_columns
 from ltinet.signals.arrays import as_real_array
 
 _N_REFINED = 3  # candidates of the chosen order that are refined, one for each subspace method
@@ -160,9 +160,7 @@ def _estimate(
     coefficients = fit_autoregression(
         [record.y - simulate_record(leader.driven.model, record, start) for record, start in starts]
     )
-    white = TrainTestSplit(
-        *(tuple(whiten(record, coefficients) for record in part) for part in (split.train, split.test))
-    )
+    white = whiten_split(split, coefficients)
     callback("the order")
     order = orders[0]
     if len(orders) > 1:
@@ -176,7 +174,7 @@ def _estimate(
     others = tuple(method for method in options.methods if method not in options.first_methods)
     plain += generate_candidates(split, settings, block_rows=rows, methods=others, orders=(order,))
     pool = [candidate for candidate in plain if candidate.order == order]
-    if "moesp" in options.methods:
+    if "moesp" in options.methods and white.train:
         pool += generate_candidates(
             split, settings, block_rows=rows, methods=("moesp",), orders=(order,), whitened=white.train
         )
@@ -188,7 +186,7 @@ def _estimate(
     best = pool[int(np.argmin(relative_scores(pool, settings, n_test)))]
     # The chosen model from all samples.
     callback(f"order {order} from all samples")
-    source = tuple(whiten(record, coefficients) for record in selection) if best.is_whitened else records
+    source = whiten(selection, coefficients) if best.is_whitened else records
     closest = _reestimate(best, source, records, settings, rows, options.methods)
     final = closest
     if options.refine:
@@ -235,16 +233,13 @@ def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions
     m, p = records[0].u.shape[1], records[0].y.shape[1]
     least = max(2, -(-min(options.orders or (1,)) // p) + 1)
 
-    def is_feasible(s: int) -> bool:
-        n_columns = sum(max(0, len(record) - 2 * s + 1) for record in records)
-        return bool(n_columns >= 2 * s * (m + p))
-
     if options.block_rows is not None:
-        rows = [options.block_rows] if is_feasible(options.block_rows) else []
+        rows = [options.block_rows] if has_enough_columns(records, options.block_rows) else []
     else:
         usual = [s for s in _CANDIDATE_BLOCK_ROWS if s >= least and 2 * s * (m + p) <= _MAX_HANKEL_ROWS]
         fewer = range(max(_CANDIDATE_BLOCK_ROWS[0], least), least - 1, -1)
-        rows = [s for s in usual if is_feasible(s)] or [s for s in fewer if is_feasible(s)][:1]
+        rows = [s for s in usual if has_enough_columns(records, s)]
+        rows = rows or [s for s in fewer if has_enough_columns(records, s)][:1]
     if not rows:
         s = options.block_rows or least
         needed = 2 * s * (m + p) + 2 * s - 1

@@ -18,9 +18,9 @@ from ltinet._util.floating_point import Array
 from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_initial_condition, fit_inputs
 from ltinet.identification.modal_model import ModalModel, undriven_modal_model
 from ltinet.identification.output_error import is_noise_free, refine_output_error
-from ltinet.identification.preprocessing import detrend
+from ltinet.identification.preprocessing import detrend, whiten
 from ltinet.identification.records import Record, n_samples
-from ltinet.identification.subspace import Method, compress_hankel, decompose_subspace
+from ltinet.identification.subspace import Method, compress_hankel, decompose_subspace, has_enough_columns
 from ltinet.systems.matrices import Matrix
 
 _HOLDOUT_SHARE = 1.0 / 3.0  # of each record: its end
@@ -85,6 +85,13 @@ def split_records(records: tuple[Record, ...]) -> TrainTestSplit:
     return TrainTestSplit(train, test)
 
 
+def whiten_split(split: TrainTestSplit, coefficients: Array) -> TrainTestSplit:
+    """Return whitened records, without those of which a part is shorter than the filter."""
+    parts = zip(split.train, split.test, strict=True)
+    pairs = [pair for pair in parts if min(map(len, pair)) >= len(coefficients)]
+    return TrainTestSplit(*(whiten(tuple(pair[side] for pair in pairs), coefficients) for side in (0, 1)))
+
+
 # Candidates.
 
 
@@ -115,7 +122,13 @@ def subspace_models(
     orders: Sequence[int],
     trend: Trend,
 ) -> Iterator[tuple[int, Method, int, Matrix, Matrix]]:
-    """Yield order, method, block rows, A and C; the records are compressed once, with the most block rows."""
+    """Yield order, method, block rows, A and C; the records are compressed once, with the most block rows.
+
+    Block rows for which the records are too short, as whitened parts between gaps may be, yield nothing.
+    """
+    block_rows = [n_rows for n_rows in block_rows if records and has_enough_columns(records, n_rows)]
+    if not block_rows:
+        return
     factor = compress_hankel(detrend(records, trend), max(block_rows))
     for n_rows in block_rows:
         narrow_factor = factor.with_block_rows(n_rows)
@@ -156,10 +169,12 @@ def holdout_errors(driven: DrivenModel, split: TrainTestSplit, settings: Estimat
         return None
     errors = []
     for train, test, start in zip(split.train, split.test, driven.starts, strict=True):
+        if not len(test):  # of a part between gaps of a few samples
+            continue
         rest = Record(test.u, test.y - extrapolate_trends(start.trends, len(train), len(test)))
         errors.append(fit_initial_condition(model, rest, trend="none", scale=settings.scale)[1])
     n = n_samples(split.test)
-    freedom = n - model.order * len(split.test) / model.n_outputs
+    freedom = n - model.order * len(errors) / model.n_outputs
     total = np.sum(errors, axis=0) * (n / freedom if freedom > 0.0 else np.inf)
     return total if np.all(np.isfinite(total)) else None
 

@@ -114,9 +114,12 @@ def apply_filter(values: Array, coefficients: Array) -> Array:
     return np.asarray(sum(c * values[lost - k : lost - k + n] for k, c in enumerate(coefficients.tolist())))
 
 
-def whiten(record: Record, coefficients: Array) -> Record:
-    """Send inputs and outputs of a record through the filter."""
-    return Record(apply_filter(record.u, coefficients), apply_filter(record.y, coefficients))
+def whiten(records: tuple[Record, ...], coefficients: Array) -> tuple[Record, ...]:
+    """Send inputs and outputs of records through the filter; those that are shorter than the filter are left out."""
+    usable = [record for record in records if len(record) >= len(coefficients)]
+    return tuple(
+        Record(apply_filter(record.u, coefficients), apply_filter(record.y, coefficients)) for record in usable
+    )
 
 
 # Input delays.

@@ -54,6 +54,13 @@ class HankelFactor(NamedTuple):
         return HankelFactor(R, k, m, p, self.n_columns)
 
 
+def has_enough_columns(records: tuple[Record, ...], block_rows: int) -> bool:
+    """Return True if the Hankel matrices of all records have as many columns as rows."""
+    m, p = records[0].u.shape[1], records[0].y.shape[1]
+    n_columns = sum(max(0, len(record) - 2 * block_rows + 1) for record in records)
+    return bool(n_columns >= 2 * block_rows * (m + p))
+
+
 def compress_hankel(records: tuple[Record, ...], block_rows: int) -> HankelFactor:
     """Return the factor for s block rows, from all records with at least 2 s samples."""
     m, p = records[0].u.shape[1], records[0].y.shape[1]

@@ -17,7 +17,7 @@ samples.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -73,6 +73,17 @@ def parameter_covariance(
 
     None where they are too many, more than the samples, or where their derivatives are dependent.
     """
+    # A record with no more samples than its own parameters, the start and the trend, holds no information on the model.
+    n_own = driven.model.order + 2 * driven.model.n_outputs
+    pairs = [
+        (record, start)
+        for record, start in zip(records, driven.starts, strict=True)
+        if len(record) * driven.model.n_outputs > n_own
+    ]
+    if not pairs:
+        return None
+    records, starts = (tuple(values) for values in zip(*pairs, strict=True))
+    driven = replace(driven, starts=starts)
     parameters = ParameterLayout(driven.model, feedthrough, trend, len(records))
     n_values = n_samples(records) * driven.model.n_outputs
     if len(parameters) > MAX_PARAMETERS or n_values <= len(parameters):

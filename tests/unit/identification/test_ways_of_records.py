@@ -6,6 +6,7 @@ from scipy import linalg, signal
 
 import ltinet
 from drawn_records import drawn_system, record, run
+from ltinet.errors import InvalidSignalError
 from ltinet.identification.linear_parameters import (
     ModalDrive,
     compress_regressors,
@@ -186,7 +187,7 @@ def test_whitening():
     assert coefficients[:2] == pytest.approx([1.0, -0.9], abs=0.05)  # three standard deviations: √(0.19/5000) each
     system = drawn_system(rng, 2, 1, 1)
     one = record(rng, system, 300)
-    filtered = whiten(one, coefficients)
+    (filtered,) = whiten((one,), coefficients)
     A, _ = decompose_subspace(compress_hankel((filtered,), 5), "moesp").model(2)
     assert all(np.abs(np.linalg.eigvals(A) - pole).min() < 1e-6 for pole in linalg.eigvals(system[0]))
 
@@ -229,3 +230,22 @@ def test_delays_of_inputs_that_are_held_for_several_samples(n_samples, n_held):
     y = plant.simulate(np.vstack([np.zeros((6, 1)), u[:-6]]), 0.1 * np.arange(n_samples), hold="zero").y
     noise = 0.05 * np.std(y) * rng.standard_normal(y.shape)
     assert estimate_delays((Record(u, y + noise),)) == (6,)
+
+
+@pytest.mark.parametrize("every", [5, 12, 37])
+@pytest.mark.parametrize("order", [None, 2])
+def test_records_with_gaps_every_few_samples(every, order):
+    """Parts between gaps may be shorter than the whitening filter, the Hankel matrix and the initial states."""
+    rng = np.random.default_rng(7)
+    u = np.repeat(rng.choice([-1.0, 1.0], 200), 8)
+    plant = ltinet.construct(([[-1.0, 3.0**0.5], [-(3.0**0.5), -1.0]], [[0.0], [1.0]], [[1.0, 0.0]]))
+    y = plant.simulate(u, 0.1 * np.arange(1600), hold="zero").y[:, 0] + 0.001 * rng.standard_normal(1600)
+    y[::every] = y[1] = y[3] = np.nan
+    if every == 5:
+        with pytest.raises(InvalidSignalError, match="no 10 samples follow each other without a gap"):
+            ltinet.identify(u, y, dt=0.1, order=order)
+        return
+    found = ltinet.identify(u, y, dt=0.1, order=order)
+    assert "pole " in str(found)
+    if order == 2:
+        assert np.abs(found.poles() - plant.poles()).max() < 0.05
