@@ -115,6 +115,7 @@ def detect_format(head: TextBlock, options: TableOptions, title: str) -> TableFo
     if columns.is_stamped:
         notes.append("times counted in seconds from the first")
     dialect = Dialect(delimiter, decimal, options.thousands)
+    notes += unused_times(columns.names, options.dt)
     return TableFormat(title, dialect, columns, layout.first_line, tuple(notes))
 
 
@@ -495,6 +496,16 @@ def _value_columns(
             )
         reject_repeated_name(place, names, title)
     return values
+
+
+def unused_times(names: Sequence[str], dt: float | None) -> list[str]:
+    """Return a note if a step replaces the times of a column."""
+    times = [quote_cell(name) for name in names if is_time_name(name)]
+    return (
+        [f"the times in {' and '.join(times)} are not used: rows at steps of {dt:g}"]
+        if times and dt is not None
+        else []
+    )
 
 
 def reject_repeated_name(place: int, names: Sequence[str], title: str) -> None:

@@ -18,7 +18,7 @@ from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_path, install_hint
 from ltinet.errors import FileFormatError, MissingDependencyError
 from ltinet.tables.cells import quote_cell
-from ltinet.tables.format_detection import column_position, detect_time_unit, reject_repeated_name
+from ltinet.tables.format_detection import column_position, detect_time_unit, reject_repeated_name, unused_times
 from ltinet.tables.options import Column, Gaps, TableOptions, validate_options
 from ltinet.tables.reading import GapFiller, Samples, TableChunk, TableReader
 from ltinet.tables.timestamps import is_time_name, reject_epoch_numbers, to_seconds_factors
@@ -205,6 +205,7 @@ def _table_from_frame(frame: Any, options: TableOptions) -> Table:
     time_unit = None
     if options.dt is not None:
         t, start = options.dt * np.arange(len(frame), dtype=np.float64), None
+        notes = tuple(unused_times([*names, str(frame.index.name or "")], options.dt))
     else:
         times, title = (frame.index, frame.index.name or "") if time is None else (frame.iloc[:, time], names[time])
         t, start, time_unit, notes = _convert_times(times, str(title), options)

@@ -93,3 +93,13 @@ def test_steps_are_numbers_or_their_text(dt: object) -> None:
 def test_other_steps_are_refused(dt: object) -> None:
     with pytest.raises(FileFormatError, match=r"dt is .*; it must be a positive time step"):
         read("x,u\n0,1\n1,2\n", dt=dt)
+
+
+def test_a_step_in_place_of_a_time_column_is_noted():
+    pd = pytest.importorskip("pandas")
+    text = b"t (s),u1\n0,1\n0.1,2\n3.2,4\n"
+    for source in (io.BytesIO(text), pd.read_csv(io.BytesIO(text))):
+        table = read_table(source, dt=1.0)
+        assert "the times in 't (s)' are not used: rows at steps of 1" in table.notes
+        assert table.names == ("u1",)
+    assert read_table(io.BytesIO(text)).notes == ()
