@@ -6,7 +6,9 @@ A new format is a module of this package with `list_variables`, `read`, `read_te
 
 import io
 import stat
+import warnings
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -94,7 +96,7 @@ def read_system(
         if dt is None:
             dt = read_time_step(file)
         variable_names = {role: name for role, name in variable_names.items() if role not in given}
-        values = file_format.read(path, list(variable_names.values()), max_bytes=max_bytes)
+        values = file.file_format.read(path, list(variable_names.values()), max_bytes=max_bytes)
         matrices = {role: values[name] for role, name in variable_names.items()}
         for name in ("D", "E"):  # [] in MATLAB is no feedthrough, or E = I
             if name in matrices and shape_of(matrices[name], name) == (0, 0):
@@ -110,11 +112,29 @@ def read_system(
         counts = {"inputs": system.n_inputs, "outputs": system.n_outputs, "states": system.n_states}
         file_names = read_signal_names(file, counts)
         settings = read_settings(file, n_inputs=system.n_inputs, n_outputs=system.n_outputs, dt=system.dt)
+        if not with_products:
+            _warn_of_products(file, system, max_bytes)
         return system.with_names(system.names.with_defaults(file_names)), settings
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{format_path(path)}: {error}") from None
     except MemoryError as error:
         raise FileFormatError(f"{format_path(path)} cannot be read: there is not enough memory for it") from error
+
+
+def _warn_of_products(file: SystemFile, system: SystemMatrices, max_bytes: float) -> None:
+    """Warn if N or H of a file has the shape of the products of a bilinear or quadratic-bilinear model."""
+    n, m = system.n_states, system.n_inputs
+    shapes = {"N": ((n, n * m), (m, n, n)), "H": ((n, n * n),)}
+    present = [name for name in shapes if name in file.variables]
+    with suppress(ValueError):  # of other types, such as cell arrays
+        values = file.file_format.read(file.path, present, max_bytes=max_bytes)
+        if n > 1 and any(getattr(values[name], "shape", ()) in shapes[name] for name in present):
+            warnings.warn(
+                f"{format_path(file.path)} has the products of signals {' and '.join(present)}, which a linear system leaves "
+                "out; read the model with ltinet.load_model(path)",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 def read_variables(path: str | PathLike[str], names: Collection[str], *, max_bytes: float) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class StateSpaceLayer(DoublePrecisionModule):
         # Blocks of a system that is not normal cancel each other, and would not with different time steps.
         if not mixing:
             index = _channel_of_each_state(packed, d_model)
-        elif init in _POLES:
+        elif self.init in _POLES:
             index = _pole_of_each_state(packed)
         else:
             index = np.zeros(self.n_states, np.int64)

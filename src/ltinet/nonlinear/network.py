@@ -48,7 +48,8 @@ _NOT_SUPPORTED = {
 class NonlinearNetwork:
     """Network with product neurons: linear layers of a block-diagonal form, fed by products of signals.
 
-    Networks are created by `construct` from a `Bilinear`, `LPV` or `QuadraticBilinear` model, and by `load`.
+    Networks are created by `construct` from a `Bilinear`, `LPV` or `QuadraticBilinear` model, and by
+    `ltinet.load_product_network`.
 
     Parameters
     ----------

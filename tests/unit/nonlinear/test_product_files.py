@@ -1,6 +1,7 @@
 """Files of models and networks with products: exact round trips, files of other programs, and damaged files."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -114,3 +115,23 @@ def test_damaged_networks_are_refused_even_with_a_valid_checksum(name, damage, t
     save_file(tensors, path, metadata={**metadata, "sha256": checksum(metadata["content"], tensors)})
     with pytest.raises(ltinet.FileFormatError, match="does not hold a complete network"):
         ltinet.load_product_network(path)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".mat"])
+@pytest.mark.parametrize(
+    ("products", "warns"),
+    [({"N": np.eye(2)}, True), ({"H": np.ones((2, 4))}, True), ({"N": 100.0}, False), ({"H": np.eye(2)}, False)],
+)
+def test_linear_readers_warn_of_products_in_files_of_other_programs(tmp_path, suffix, products, warns):
+    path = tmp_path / f"model{suffix}"
+    content = {"A": -np.eye(2), "B": np.ones((2, 1)), "C": np.ones((1, 2)), **products}
+    if suffix == ".npz":
+        np.savez(path, **content)
+    else:
+        scipy.io.savemat(path, content)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert ltinet.load_system(path).n_states == 2
+    assert [str(warning.message).rpartition("; ")[2] for warning in caught] == (
+        ["read the model with ltinet.load_model(path)"] if warns else []
+    )

@@ -460,6 +460,8 @@ def test_layers_in_inference_mode_and_with_pruned_or_normalized_weights():
 def test_mixing_layers_keep_one_time_step_for_systems_that_are_not_normal(init):
     """Different time steps of blocks that cancel would multiply outputs by cond(T)."""
     torch.manual_seed(0)
+    matrices = (-np.eye(8), np.eye(8), np.eye(8))
+    assert nn.StateSpaceLayer(8, init=matrices, dt=(0.1, 0.2), mixing=True).dt.shape == (1,)
     layer = nn.StateSpaceLayer(8, 8, init=init, mixing=True)
     assert layer.dt.shape == (1,)
     net = layer.to_network()
