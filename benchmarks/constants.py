@@ -18,19 +18,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 import ltinet
-from ltinet._util.double_double import two_product, two_sum
 from ltinet._util.floating_point import EPS
 from ltinet.analysis import dc_gain, zeros
 from ltinet.blockdiag import frontier, partition, repeated_eigenvalues, tradeoff_forms
 from ltinet.blockdiag.schur import real_schur
 from ltinet.blockdiag.separation import separate_neurons
-from ltinet.error_bounds import step_rounding
-from ltinet.error_bounds.double_double_exponentials import double_double_steps
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import Network
 from ltinet.network.realization import modal_blocks
-from ltinet.simulation import step_errors
-from ltinet.simulation.propagators import matrix_steps
 from ltinet.systems.system_matrices import SystemMatrices
 
 Array = NDArray[np.float64]
@@ -229,62 +224,7 @@ def measure_gaps() -> dict[str, float]:
     return {"median error": float(np.median(errors)), "mean error": float(np.mean(errors))}
 
 
-# Errors of steps, and rounding of terms that hardly change
-
-
-@cache
-def step_error_ratios() -> Array:
-    """Return for random blocks the largest error of a step of any length over the largest at the measured lengths."""
-    rng, ratios = np.random.default_rng(SEED), []
-    for _ in range(100):
-        n = int(rng.integers(2, 7))
-        F = stable_matrix(n, rng) if rng.random() < 0.8 else rng.standard_normal((n, n)) - 0.2 * np.eye(n)
-        F[np.triu_indices(n, 1)] *= 10.0 ** rng.uniform(-1.0, 2.0)
-        longest = 10.0 ** rng.uniform(0.0, 2.0) / np.linalg.norm(F)
-        fractions = np.concatenate([step_errors.OCTAVE_FRACTIONS, rng.uniform(0.5, 1.0, 40)])
-        errors = block_errors(F, longest * fractions)
-        n_measured = len(step_errors.OCTAVE_FRACTIONS)
-        ratios.append(errors[n_measured:].max() / errors[:n_measured].max())
-    return np.array(ratios)
-
-
-def block_errors(F: Array, lengths: Array) -> Array:
-    """Return the largest error of the exponential of a block for each length."""
-    G = np.zeros((len(F), 1))
-    computed = matrix_steps(F, G, lengths, linear=False)
-    high, low = double_double_steps(F, G, lengths[None], linear=False)[0]
-    return np.asarray(np.abs((computed[0] - high) - low).reshape(len(lengths), -1).max(axis=1))
-
-
-def measure_step_margin() -> dict[str, float]:
-    """Count blocks whose errors exceed the margin."""
-    ratios = step_error_ratios()
-    exceeding = int((ratios > step_errors.EMPIRICAL_MARGIN).sum())
-    return {"exceeding, of 100": exceeding, "largest ratio": float(ratios.max())}
-
-
-def measure_constant_terms() -> dict[str, float]:
-    """Measure sums of roundings of p z over 512 steps, in standard deviations of independent roundings.
-
-    z changes by c eps of the sum in the median step, where c is the constant: along a sine, at random, or evenly.
-    """
-    rng, c, largest = np.random.default_rng(SEED), step_rounding.CONSTANT_TERM_TOLERANCE, []
-    for _ in range(3000):
-        steps = np.arange(512)
-        kind = rng.integers(3)
-        if kind == 0:
-            width = rng.uniform(200.0, 2000.0)
-            change = np.cos(2.0 * np.pi * (steps / width + rng.random()))
-        else:
-            change = rng.standard_normal(512) if kind == 1 else np.ones(512)
-        change *= c * EPS / np.median(np.abs(change))
-        size = rng.uniform(0.05, 1.0)
-        p, z = rng.uniform(0.5, 1.0), size * (1.0 + np.cumsum(change))
-        terms = two_product(np.full(512, p), z)
-        total = two_sum(terms.high, np.full(512, rng.uniform(0.0, 1.0)))
-        rounding = terms.low + total.low
-        largest.append(abs(rounding.sum()) / (np.sqrt(512 / 6.0) * 0.5 * EPS))
-    return {"99 % below": float(np.quantile(largest, 0.99)), "largest": max(largest)}
+# Inputs between samples
 
 
 def measure_variation() -> dict[str, float]:
@@ -496,10 +436,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         "identification.estimation", ((10,), (15,), (25,), (6, 10, 15), (10, 15, 25), (10, 25, 40)), measure_block_rows
     ),
     "MIN_SAMPLES": Experiment("identification.records", (5, 10, 20, 30), measure_gaps),
-    "EMPIRICAL_MARGIN": Experiment("simulation.step_errors", (1.0, 2.0, 3.0, 5.0, 10.0), measure_step_margin),
-    "CONSTANT_TERM_TOLERANCE": Experiment(
-        "error_bounds.step_rounding", (0.01, 0.25, 1.0, 4.0, 16.0, 64.0, 1024.0), measure_constant_terms
-    ),
     "_VARIATION_MARGIN": Experiment("simulation.delays", (2.0,), measure_variation),
     "_ENTRY_ROUNDING": Experiment(
         "blockdiag.repeated_eigenvalues", tuple(k * EPS for k in (0.1, 1.0, 10.0, 100.0, 1e4)), measure_noise_pairs

@@ -49,7 +49,7 @@ from ltinet.signals.polynomial import PolynomialSignal
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal, SignalBatch
 from ltinet.simulation.delayed_stepper import DelayedStepper
-from ltinet.simulation.solution import Solution
+from ltinet.simulation.solution import CorrectedOutputs, Solution
 from ltinet.simulation.solver_errors import NeuronTolerances
 from ltinet.simulation.stepper import Stepper
 from ltinet.solver_tolerances import tolerances_for
@@ -99,6 +99,7 @@ __all__ = [
     "BlockDiagonalForm",
     "BlockDiagonalPlots",
     "Certificate",
+    "CorrectedOutputs",
     "Damping",
     "DelayedStepper",
     "Descriptor",

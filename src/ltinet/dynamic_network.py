@@ -35,9 +35,9 @@ from ltinet.network.summary import summary_html, summary_text
 from ltinet.plotting.plots import NetworkPlots
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.api import create_stepper, resolve_hold, simulate
+from ltinet.simulation.certificates import network_certificate
 from ltinet.simulation.context import NetworkParts, SimulationContext
 from ltinet.simulation.coordinate_selection import CoordinateChoice
-from ltinet.simulation.exact_error_bound import network_certificate
 from ltinet.simulation.solution import Solution, with_time_unit
 from ltinet.simulation.stepper import Stepper
 from ltinet.state_space import StateSpace

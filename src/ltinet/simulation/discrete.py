@@ -7,7 +7,7 @@ and y_i = y0_i before.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.cache import cached_property
-from ltinet._util.floating_point import Array
+from ltinet._util.floating_point import EPS, Array
 from ltinet._util.text import sanitize
+from ltinet.error_bounds.output_bounds import OutputErrors
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.sampled import Hold, SampledSignal, validate_hold
@@ -26,10 +27,10 @@ from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.coordinate_selection import CoordinateChoice, select_coordinates
 from ltinet.simulation.delayed_stepper import delays_in_samples
 from ltinet.simulation.delays import model_input
-from ltinet.simulation.discrete_error_bound import DiscreteErrorBound, bound_discrete_run
 from ltinet.simulation.exact_run import ExactRun
 from ltinet.simulation.solution import Solution
 from ltinet.simulation.sparse_recurrence import SparseRun
+from ltinet.simulation.trajectory_error_bound import TrajectoryErrorBound
 from ltinet.systems.signal_names import UNNAMED
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
@@ -273,6 +274,23 @@ def delayed_samples(values: Array, delays: Indices) -> Array:
     return result
 
 
+@dataclass(frozen=True, eq=False)
+class DiscreteErrorBound:
+    """Bound on the error of the outputs at samples."""
+
+    bound: Array
+    """`(..., T, p)`."""
+    sample_index: Callable[[Array], Indices]
+
+    def at(self, t: Array) -> dict[str, Array]:
+        """Return the bound at times of samples, `(..., len(t), p)`."""
+        return {"rounding": self.bound[..., self.sample_index(t), :]}
+
+    def overall(self) -> dict[str, Array]:
+        """Return the bound over all samples, `(..., p)`."""
+        return {"rounding": self.bound.max(axis=-2)}
+
+
 class DiscreteRun(ExactRun):
     """Run of a core in discrete time; its values exist at samples only."""
 
@@ -342,15 +360,24 @@ class DiscreteTrajectory:
         """Return the error bound at samples."""
         return DiscreteErrorBound(self._bound, self.sample_index)
 
+    def output_errors(self, t: Array) -> OutputErrors:
+        """Return the errors of the outputs at times of samples, without that of the sum with y0."""
+        index, errors = self.sample_index(t), self._errors
+        return OutputErrors(errors.correction[..., index, :], errors.remainder[..., index, :])
+
+    @cached_property
+    def _errors(self) -> OutputErrors:
+        settings, run, shape = self.settings, self.core, self.core_outputs.shape
+        if isinstance(run, SparseRun):
+            return OutputErrors(np.zeros(shape), np.full(shape, np.inf))
+        roundings = EPS if settings.shifts_signals and settings.u0 is not None else 0.0  # of u − u0
+        errors = TrajectoryErrorBound(run, self.core_outputs, input_roundings=roundings).errors_at(run.samples.t)
+        both = errors.correction.reshape(shape), errors.remainder.reshape(shape)
+        if not settings.shifts_signals:
+            return OutputErrors(*both)
+        return OutputErrors(*(delayed_samples(part, self.output_delays) for part in both))
+
     @cached_property
     def _bound(self) -> Array:
-        settings, run = self.settings, self.core
-        if isinstance(run, SparseRun):
-            return np.full(self.core_outputs.shape, np.inf)
-        bound = bound_discrete_run(
-            run, self.core_outputs, input_is_rounded=settings.shifts_signals and settings.u0 is not None
-        )
-        if not settings.shifts_signals:
-            return bound
-        bound = delayed_samples(bound, self.output_delays)
-        return bound if settings.y0 is None else bound + np.spacing(np.abs(self._outputs))
+        rounding = 0.0 if self.settings.y0 is None else np.spacing(np.abs(self._outputs))
+        return self._errors.bound + rounding

@@ -18,23 +18,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ltinet._util.blas_threads import limit_blas_threads_for_work
 from ltinet._util.floating_point import Array
 from ltinet._util.progress import track_progress
 from ltinet._util.text import install_hint, sanitize
-from ltinet.error_bounds.output_bounds import SolutionErrorBound, UnknownBound
+from ltinet.error_bounds.output_bounds import OutputErrors, SolutionErrorBound, UnknownBound
 from ltinet.errors import MissingDependencyError, SimulationError
 from ltinet.signals.sampled import SampledSignal
 from ltinet.signals.signal import Signal
 from ltinet.simulation.context import Realization, SimulationContext
 from ltinet.simulation.coordinate_selection import CoordinateChoice, select_coordinates
-from ltinet.simulation.exact_error_bound import bound_exact_run
 from ltinet.simulation.exact_run import ExactRun
 from ltinet.simulation.forward_pass import Algorithm, LayerRun, LayerTask, SolverRun, solve_layer
 from ltinet.simulation.options import SolverOptions, validate_input_tolerance
 from ltinet.simulation.solution import Solution, outputs_at_jumps
-from ltinet.simulation.solver_errors import bound_single_time, bound_solver_run, neuron_error_shares
-from ltinet.simulation.time_cells import uniform_cells
+from ltinet.simulation.solver_errors import bound_single_time, bound_solver_run, neuron_error_shares, uniform_cells
+from ltinet.simulation.trajectory_error_bound import ExactErrorBound, bound_exact_run
 
 _INPUT_TOLERANCE = 1e-8  # default distance of straight lines from an input function, relative to the largest |u|
 _JUMP_TOLERANCE = 1e-8  # relative to u: changes of a function by one unit in the last place of t are smaller
@@ -64,12 +62,20 @@ class Engine(Protocol):
 class ExactTrajectory(ExactRun):
     """Exact run that bounds its own error."""
 
-    def error_bound(self, start: float, stop: float) -> SolutionErrorBound | UnknownBound:
-        """Return the error bound between two times; infinite where T is an operator."""
-        if self.realization.has_operator:
-            return UnknownBound(self.samples.batch_shape, self.realization.system.n_outputs)
-        with limit_blas_threads_for_work(self.n_multiplications):
-            return SolutionErrorBound(bound_exact_run(self, start, stop), self.samples.batch_shape)
+    outputs_at_samples: Array | None = None
+    """Outputs at all samples, as far as the run needed them."""
+
+    def error_bound(self, start: float, stop: float) -> ExactErrorBound | UnknownBound:
+        """Return the error bound between two times; infinite where there are too many states for dense matrices."""
+        return bound_exact_run(self, self.outputs_at_samples, start, stop)
+
+    def output_errors(self, t: Array) -> OutputErrors:
+        """Return the errors of the outputs at times t."""
+        bound = self.error_bound(float(t[0]), float(t[-1]))
+        if isinstance(bound, UnknownBound):
+            shape = (*self.samples.batch_shape, len(t), self.realization.system.n_outputs)
+            return OutputErrors(np.zeros(shape), np.full(shape, np.inf))
+        return bound.errors_at(t)
 
 
 class ExactEngine:
@@ -113,12 +119,14 @@ def _outputs_at(trajectory: ExactTrajectory, t: Array, *, threads: int) -> Array
     """Return outputs at the times t; from those at all samples, which need no states, if these contain the times."""
     samples = trajectory.samples
     if samples.t is t or np.array_equal(samples.t, t):
-        return trajectory.sampled_outputs(threads=threads)
+        trajectory.outputs_at_samples = trajectory.sampled_outputs(threads=threads)
+        return trajectory.outputs_at_samples
     positions = np.searchsorted(samples.t, t, side="right") - 1
     before = np.flatnonzero(t[1:] == t[:-1])  # the first of two equal times is before the jump
     positions[before] = np.searchsorted(samples.t, t[before], side="left")
     if np.array_equal(samples.t[positions], t):
-        return trajectory.sampled_outputs(threads=threads)[..., positions, :]
+        trajectory.outputs_at_samples = trajectory.sampled_outputs(threads=threads)
+        return trajectory.outputs_at_samples[..., positions, :]
     return outputs_at_jumps(trajectory.outputs(t), t, samples, trajectory.realization.system.D)
 
 

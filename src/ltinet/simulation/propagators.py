@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ltinet._util.double_double import outer_product
+from ltinet._util.double_double import DoubleDouble, outer_product
 from ltinet._util.floating_point import EPS, Array, balancing_units
 from ltinet._util.phi_functions import phi_functions
 from ltinet.error_bounds.double_double_exponentials import double_double_steps
@@ -90,9 +90,17 @@ def matrix_steps(
     """
     norm = step_norm(F)
     if len(F) <= _MAX_DOUBLE_DOUBLE_STATES and norm * (h.max(initial=0.0) if longest is None else longest) > _MAX_NORM:
-        (P, _), (begin, _), (end, _) = double_double_steps(F, G, h[None], linear=linear)
-        return StepMatrices(P, begin, end)
+        return _double_double_steps(F, G, h, linear=linear)
     return _step_from_phi(*_doubled_steps(F, G, h, norm), linear=linear)
+
+
+def _double_double_steps(F: Matrix, G: Matrix, h: Array, *, linear: bool) -> StepMatrices:
+    """Return steps in double-double arithmetic, rounded once."""
+    (n, m), none = G.shape, np.zeros_like
+    system = DoubleDouble(F, none(F)), DoubleDouble(G, none(G))
+    steps = [double_double_steps(*system, length, 0, linear=linear, estimate_errors=False)[0] for length in h.tolist()]
+    both = np.array([step.high for step in steps]).reshape(len(h), n, n + 2 * m)
+    return StepMatrices(both[:, :, :n], both[:, :, n : n + m], both[:, :, n + m :])
 
 
 def step_norm(F: Array) -> float:

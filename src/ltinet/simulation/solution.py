@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
-from ltinet._util.floating_point import Array
+from ltinet._util.floating_point import EPS, Array
 from ltinet._util.text import format_count, format_first_names, sanitize
-from ltinet.error_bounds.output_bounds import ReductionError
+from ltinet.error_bounds.output_bounds import OutputErrors, ReductionError
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.plotting.figures import figure_of
 from ltinet.plotting.time_response import draw_as_samples, draw_outputs, draw_solution
@@ -84,6 +84,34 @@ class EstimatesError(Protocol):
 
     def estimate_error(self) -> Array:
         """Return the largest estimated error of each output, `(..., p)`."""
+
+
+@runtime_checkable
+class KnowsOutputErrors(Protocol):
+    """Trajectory that computes the errors of its outputs with their signs."""
+
+    def output_errors(self, t: Array) -> OutputErrors:
+        """Return the errors of the outputs at times t, `(..., len(t), p)`."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CorrectedOutputs:
+    """Outputs of a simulation, corrected by their errors as far as these are known.
+
+    Parameters
+    ----------
+    t : ndarray
+        Times, `(T,)`.
+    y : ndarray
+        Corrected outputs, `(..., T, p)`.
+    error_bound : ndarray
+        Bound on |y − exact outputs|, `(..., T, p)`; with few exceptions the rounding of y to double precision.
+    """
+
+    t: Array
+    y: Array
+    error_bound: Array
 
 
 @final
@@ -159,12 +187,14 @@ class Solution:
     def error_bound(self, t: ArrayLike | None = None) -> Array:
         """Return a bound on |y − exact outputs of the system given to `construct`|.
 
-        It is the sum of `error_parts`, some of which are estimates.
+        It is the sum of `error_parts`, some of which are estimates. With the exact engine it is computed from the defect
+        of the states, and close to the error.
 
         Parameters
         ----------
         t : array_like, optional
-            Times; without them the bound holds at all times of the simulated span.
+            Times, for the values `sol(t)`; without them the largest bound of the outputs `y`, at the times of the solution.
+            Solver engines bound the error at all times of the simulated span.
 
         Returns
         -------
@@ -176,19 +206,19 @@ class Solution:
     def error_parts(self, t: ArrayLike | None = None) -> dict[str, Array]:
         """Return the parts of `error_bound` by name.
 
-        "solver" is the error of ODE solvers; "rounding" contains all rounding, "decomposition" the residuals of the
-        block-diagonalization, "input" the distance of a function u from the straight lines that replace it in the
-        exact engine, "times" that of times from an even grid, "reduction" the error of a model reduction, and "delays
-        and operating point" the rounding of delayed times and of sums with the operating point.
+        "solver" is the error of ODE solvers, "rounding" contains all rounding, and for solver engines "decomposition" the
+        residuals of the block-diagonalization. "rounding" of the exact engine contains these as well, and the distance of
+        times from an even grid. "input" is the distance of a function u from the straight lines that replace it in the
+        exact engine, "reduction" the error of a model reduction, and "delays and operating point" the rounding of delayed
+        times and of sums with the operating point.
 
-        "rounding" and "delays and operating point" are estimates, since roundings are assumed to be independent and
-        errors of propagators are measured at some step lengths only. "decomposition" is one for coupled blocks, whose
-        responses are evaluated at some lags only, and "input" since a function is compared with its lines at some times.
+        "input" is an estimate, since a function is compared with its lines at some times, and so is "delays and operating
+        point" for coupled blocks, whose responses are evaluated at some lags only.
 
         Parameters
         ----------
         t : array_like, optional
-            Times; without them the parts hold at all times of the simulated span.
+            Times; without them the parts are those of the largest bound.
 
         Returns
         -------
@@ -205,6 +235,30 @@ class Solution:
         if self.reduction is not None:
             parts = {**parts, "reduction": self.reduction.at(np.atleast_1d(times))}
         return {name: part[..., 0, :] for name, part in parts.items()} if times.ndim == 0 else parts
+
+    def corrected(self) -> CorrectedOutputs:
+        """Return the outputs corrected by their errors, which the exact engine computes with their signs.
+
+        Returns
+        -------
+        CorrectedOutputs
+            Outputs at the times t, and a bound on their errors.
+
+        Raises
+        ------
+        SimulationError
+            The errors are not known with their signs: for solver engines, and models with output delays.
+        """
+        if not isinstance(self.trajectory, KnowsOutputErrors):
+            raise SimulationError(
+                'only the exact engine computes errors with their signs. Simulate with engine="exact", or use '
+                "error_bound()."
+            )
+        errors = self.trajectory.output_errors(self.t)
+        y = self.y + errors.correction
+        others = sum(part for name, part in self.error_parts(self.t).items() if name != "rounding")
+        bound = errors.remainder + others + np.spacing(np.abs(y)) + 4.0 * EPS * np.abs(errors.correction)
+        return CorrectedOutputs(self.t, y, np.where(np.isfinite(bound), bound, np.inf))
 
     def plot(
         self,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
 
 from ltinet._util.floating_point import EPS, Array
 from ltinet.error_bounds.defect import (
@@ -36,6 +37,7 @@ from ltinet.simulation.solution import Solution
 
 _FUNCTION_ROUNDING = 64.0 * EPS  # relative to the largest value: rounding of functions and of polynomials through them
 _MAX_HALVINGS = 40  # after these the contribution of a jump that is not among the knots is below rounding
+_N_CELLS = 128  # cells of time: bounds hold for any number, and are smaller and slower to compute with more
 _LOOSEST, _TIGHTEST = 1e-2, 1e-13  # SciPy's solvers take no relative tolerance below 100 eps
 _TARGET_FRACTION = 0.9  # of the target, since errors are proportional to tolerances only roughly
 _MAX_RUNS = 10  # an error where no bound of a run has reached the target
@@ -46,6 +48,13 @@ Simulate = Callable[[Tolerances], Solution]
 
 
 # Error bounds
+
+
+def uniform_cells(start: float, stop: float) -> NDArray[np.float64]:
+    """Return the edges of equal cells; that of a single time is as long as its rounding."""
+    if stop > start:
+        return np.linspace(start, stop, _N_CELLS + 1)
+    return start + np.array([0.0, EPS * (1.0 + abs(start))])
 
 
 def bound_solver_run(run: SolverRun, cells: Array) -> tuple[OutputErrorBound, ...]:

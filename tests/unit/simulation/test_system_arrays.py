@@ -5,7 +5,7 @@ import pytest
 
 import ltinet
 from ltinet._util.floating_point import EPS
-from ltinet.simulation.time_cells import weighted_sizes
+from ltinet.error_bounds.trajectory_defect import weighted_sizes
 
 
 @pytest.mark.parametrize("n_layers", [None, 1], ids=["scalars", "one block"])
