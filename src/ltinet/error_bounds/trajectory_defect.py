@@ -37,21 +37,23 @@ _MIN_EXPONENT, _MAX_EXPONENT = (
 _MAX_RATIO = 2**14  # of exponents: beyond any of double precision
 _PAIR_ROUNDING = 2.0**-96  # of sums of pairs of doubles, and of numbers that are one
 _MAX_SUM_WORK = 2**33  # multiplications in sums of |C P^j|; with more lags are taken in groups
-_PEAK_LAGS = 32  # at which |C e^{As}| is evaluated in a cell, and |e^{As}| between two of them; more give smaller bounds
+_PEAK_LAGS = (
+    32  # at which |C e^{As}| is evaluated in a cell, and |e^{As}| between two of them; more give smaller bounds
+)
 N_CELLS = 64  # cells of time, in which defects that remain are counted; more are slower and give smaller bounds
 _REMAINDER = 2.0**-42  # of a step and of a time constant, whose square is far below rounding
 _MAX_GROWTH = 64.0  # sum of the entries of |A| times a remainder
 
 
 class SlicedInput(NamedTuple):
-    """Rows of factors v = first + second + rest, the exponents of their largest entries, and sizes of v itself."""
+    """Rows of factors v = first + second + rest, and the exponents of their largest entries."""
 
     first: Array
     second: Array
     rest: Array
     exponents: Array
-    largest: Array
-    """Largest of v in the units of the product, `(K, 1)`."""
+    sizes: Array
+    """|v|, not in the units of the slices."""
 
 
 class Residual(NamedTuple):
@@ -101,7 +103,6 @@ class ExactProduct:
         # Units of the factors in which the largest entry of each column is about one, so that factors have the sizes of
         # their contributions.
         widest = (self.rows[:, None] - sizes).min(axis=0, initial=_MAX_RATIO)
-        values, self._values = units, units
         self.units = units = np.maximum(widest, units)  # factors of columns of zeros become zero
         ratios = units - self.rows[:, None]
         self.bits = (53 - math.ceil(math.log2(max(q, 1) + 1))) // 2
@@ -113,17 +114,16 @@ class ExactProduct:
         # Of each of three rounded products of 2⁻²ᵇ, of the pairs of doubles, and of the matrix itself.
         slices = 2.0 ** (-2 * self.bits) * (q + 4) * UNIT_ROUNDOFF
         self.error = np.ldexp(4.0 * q * (slices + _PAIR_ROUNDING), largest[:, 0])
-        self._matrix_error = np.zeros(len(high)) if error is None else np.ldexp(error, values).sum(axis=1)
+        self._matrix_error = error
 
     def slices(self, values: Array, low: Array | None = None) -> SlicedInput:
         """Cut factors `(K, q)`, high + low, into slices."""
         scaled = np.ldexp(values, -self.units)
-        largest = np.abs(np.ldexp(values, -self._values)).max(axis=1, initial=0.0)[:, None]
         exponents = exponents_of(scaled, axis=1)[:, None]
         first, rest = _split(scaled, exponents, self.bits)
         second, rest = _split(rest, exponents - self.bits, self.bits)
         rest = rest if low is None else rest + np.ldexp(low, -self.units)
-        return SlicedInput(first, second, rest, exponents, largest)
+        return SlicedInput(first, second, rest, exponents, np.abs(values))
 
     def residual(self, factors: SlicedInput, subtracted: Array) -> Residual:
         """Return M v − w for w `(K, p)`; both results in the units of w."""
@@ -140,7 +140,9 @@ class ExactProduct:
         value = sum_matrices(terms).high
         error = np.ldexp(self.error, factors.exponents) + 2.0 * UNIT_ROUNDOFF * np.abs(value)
         error += _PAIR_ROUNDING * np.abs(minuend) + (self.first.shape[1] + 4) * _SMALLEST
-        error = np.ldexp(error, self.rows) + factors.largest * self._matrix_error
+        error = np.ldexp(error, self.rows)
+        if self._matrix_error is not None:
+            error += factors.sizes @ self._matrix_error.T
         return Residual(np.ldexp(value, self.rows), error + (self.first.shape[1] + 4) * _SMALLEST)
 
 

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from ltinet.error_bounds.trajectory_defect import ExactProduct, exponents_of, lag_peaks, lag_sums, propagate, weighted_sizes
+from ltinet.error_bounds.trajectory_defect import (
+    ExactProduct,
+    exponents_of,
+    lag_peaks,
+    lag_sums,
+    propagate,
+    weighted_sizes,
+)
 
 
 @pytest.mark.parametrize("decades", [0.0, 3.0, 40.0])
