@@ -86,7 +86,8 @@ def judge_run(system: ltinet.StateSpace, run: dict[str, Any], queries: Array) ->
 
 def run_data_set(path: Path, seed: int, runs: int) -> list[Result]:
     """Draw and judge runs of one set."""
-    system = ltinet.load_system(path)
+    given = {"C": np.eye(28)[:3]} if path.stem == "helicopter_v73" else {}  # the file has A and B only
+    system = ltinet.load_system(path, **given)
     fastest = float(np.abs(np.linalg.eigvals(system.A)).max())
     results = []
     for index in range(runs):

@@ -22,7 +22,8 @@ from ltinet._util.floating_point import Array
 
 ENTRYWISE_ORDER = 32  # states up to which single products take less time than slices; empirical, speed only
 _N_SLICES = 4  # of 23 bits for small matrices: what is left out is 2⁻⁹⁰ of the products
-_N_PAIR_SLICES = 5  # of factors that are pairs of doubles themselves: all of their high parts
+_N_PAIR_SLICES = 5  # of pairs of doubles, up to this number of states, where the time does not matter
+MAX_PAIR_STATES = 192
 _DOUBLE_BITS = 53
 
 Doubles = NDArray[np.float64] | np.float64
@@ -113,7 +114,8 @@ def multiply_matrices(left: DoubleDouble, right: DoubleDouble) -> DoubleDouble:
     """Return the product of two real matrices."""
     with np.errstate(over="ignore", invalid="ignore"):
         small = left.high @ right.low + left.low @ right.high
-        return sum_matrices([*product_terms(left.high, right.high, n_slices=_N_PAIR_SLICES), small])
+        n_slices = _N_PAIR_SLICES if left.high.shape[1] <= MAX_PAIR_STATES else _N_SLICES
+        return sum_matrices([*product_terms(left.high, right.high, n_slices=n_slices), small])
 
 
 def subtract_product(value: DoubleDouble, left: DoubleDouble, right: Array) -> Array:

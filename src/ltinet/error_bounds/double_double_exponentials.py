@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ltinet._util.double_double import (
     ENTRYWISE_ORDER,
+    MAX_PAIR_STATES,
     DoubleDouble,
     add,
     multiply,
@@ -32,7 +33,8 @@ from ltinet._util.floating_point import MAX_FLOAT, Array, balancing_units
 
 _DEGREE = 19  # of the Taylor polynomial of matrices
 _ROUNDING = 2.0**-104  # of an operation with pairs of doubles,
-_SLICED_ROUNDING = 2.0**-94  # and of a product of large matrices, which are cut into slices
+_SLICED_ROUNDING = 2.0**-94  # of a product of large matrices, which are cut into five slices,
+_ROUGH_ROUNDING = 2.0**-82  # and of still larger ones, into four
 _ERROR_FACTOR = 16.0  # error of an exponential over the difference of two computations; see tests/unit/error_bounds
 _MAX_HALVINGS = 100  # enough for steps of 1e29 over the norm of F
 _MIN_POWER_OF_TWO = 2.0**-1000  # its inverse is finite
@@ -194,7 +196,8 @@ def _exponential_error(once: DoubleDouble, again: DoubleDouble, half: Array, sta
     n, m = len(states), (len(units) - len(states)) // 2
     difference = np.abs((once.high[:n] - again.high[:n]) + (once.low[:n] - again.low[:n]))
     terms, ratios = half[:n] @ half, units / states[:, None]
-    rounding = _ROUNDING if len(half) <= ENTRYWISE_ORDER else _SLICED_ROUNDING
+    sliced = _SLICED_ROUNDING if len(half) <= MAX_PAIR_STATES else _ROUGH_ROUNDING
+    rounding = _ROUNDING if len(half) <= ENTRYWISE_ORDER else sliced
     error = np.empty_like(terms)
     for columns in (slice(0, n), slice(n, n + m), slice(n + m, n + 2 * m)):
         largest, total = (

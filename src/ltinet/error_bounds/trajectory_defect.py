@@ -17,7 +17,7 @@ Besides IEEE arithmetic it is assumed that steps in pairs of doubles have the es
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ _PEAK_LAGS = (
     32  # at which |C e^{As}| is evaluated in a cell, and |e^{As}| between two of them; more give smaller bounds
 )
 N_CELLS = 64  # cells of time, in which defects that remain are counted; more are slower and give smaller bounds
+_MAX_PRODUCT_STATES = 64  # up to which bounds of second order are products; above, cheaper ones do
 _REMAINDER = 2.0**-42  # of a step and of a time constant, whose square is far below rounding
 _MAX_GROWTH = 64.0  # sum of the entries of |A| times a remainder
 
@@ -130,19 +131,15 @@ class ExactProduct:
         total = factors.first + factors.second + factors.rest
         rounded = total @ self.rest.T + (factors.second + factors.rest) @ self.second.T + factors.rest @ self.first.T
         minuend = np.ldexp(subtracted, -self.rows)
-        terms = [
-            factors.first @ self.first.T,
-            -minuend,
-            factors.second @ self.first.T,
-            factors.first @ self.second.T,
-            rounded,
-        ]
-        value = sum_matrices(terms).high
+        high, low = two_sum(factors.first @ self.first.T, -minuend)
+        # Both products are sums of integers of one unit, and so is their sum.
+        value, lost = two_sum(high, factors.second @ self.first.T + factors.first @ self.second.T)
+        value = value + ((low + lost) + rounded)
         error = np.ldexp(self.error, factors.exponents) + 2.0 * UNIT_ROUNDOFF * np.abs(value)
         error += _PAIR_ROUNDING * np.abs(minuend) + (self.first.shape[1] + 4) * _SMALLEST
         error = np.ldexp(error, self.rows)
         if self._matrix_error is not None:
-            error += factors.sizes @ self._matrix_error.T
+            error += bounded_product(factors.sizes, self._matrix_error)
         return Residual(np.ldexp(value, self.rows), error + (self.first.shape[1] + 4) * _SMALLEST)
 
 
@@ -203,6 +200,7 @@ class StepLadder:
     steps: list[DoubleDoubleStep]
     smallest: float
     """Length from which on halves are neglected: the remainder is of first order."""
+    _second_orders: dict[int, Array] = field(default_factory=dict)
 
     def decompose(self, lengths: DoubleDouble) -> tuple[NDArray[np.bool_], Array]:
         """Return which lengths steps consist of, `(levels, K)`, and the remainder of each step."""
@@ -281,8 +279,8 @@ class StepLadder:
         lengths = inputs.lengths.high[index][:, None]
         slope = np.abs(change) / np.where(lengths > 0.0, lengths, 1.0)
         moving = x @ A.T + u @ B.T
-        sizes = np.abs(x) @ np.abs(A).T + np.abs(u) @ np.abs(B).T
-        delta_size, largest = np.abs(delta), float(np.abs(delta).max())
+        sizes = bounded_product(np.abs(x), np.abs(A)) + np.abs(u) @ np.abs(B).T
+        delta_size = np.abs(delta)
         error = 2.0 * delta_size**2 * (slope @ np.abs(B).T)
         if len(self.lengths) == 1 and inputs.linear:
             h = self.lengths[0]
@@ -290,18 +288,24 @@ class StepLadder:
             moving -= (change / h) @ end.T
             of_slope = (np.abs(change) / h) @ np.abs(end).T
             sizes += of_slope
-            error += 2.0 * delta_size**2 * (of_slope / h + of_slope @ np.abs(A).T)
-        weights = (
-            np.abs(A) @ linalg.expm(np.abs(A) * largest)
-            if largest * np.abs(A).sum() < _MAX_GROWTH
-            else np.abs(A) * np.inf
-        )
-        error += delta_size**2 * weighted_sizes(np.abs(moving) + delta_size * (slope @ np.abs(B).T), weights)
+            error += 2.0 * delta_size**2 * (of_slope / h + bounded_product(of_slope, np.abs(A)))
+        weights = self._second_order(math.frexp(float(delta_size.max()))[1])
+        error += delta_size**2 * bounded_product(np.abs(moving) + delta_size * (slope @ np.abs(B).T), weights)
         error += (n + B.shape[1] + 4) * 2.0 * UNIT_ROUNDOFF * delta_size * sizes
         target = x + delta * moving if after is None else after
-        value = sum_matrices([x, -target, delta * moving]).high
+        value = delta * moving
+        if len(self.lengths) > 1:  # a single step ends at the state after it
+            value = sum_matrices([x, -target, value]).high
         error += 2.0 * UNIT_ROUNDOFF * np.abs(value) + 4.0 * _SMALLEST
         return Defects(-1, index, value, error), target
+
+    def _second_order(self, exponent: int) -> Array:
+        """Return |A| e^{|A|δ} for a remainder δ of 2^exponent."""
+        if exponent not in self._second_orders:
+            A, delta = np.abs(self.equation.A.high), 2.0**exponent
+            is_small = delta * float(A.sum()) < _MAX_GROWTH
+            self._second_orders[exponent] = A @ linalg.expm(A * delta) if is_small else np.where(A > 0.0, np.inf, 0.0)
+        return self._second_orders[exponent]
 
 
 def weighted_sizes(sizes: Array, weights: Array) -> Array:
@@ -311,6 +315,15 @@ def weighted_sizes(sizes: Array, weights: Array) -> Array:
             return np.asarray(sizes @ weights.T)
         is_zero = (weights == 0.0) | (sizes[..., None, :] == 0.0)
         return np.asarray(np.where(is_zero, 0.0, sizes[..., None, :] * weights).sum(axis=-1))
+
+
+def bounded_product(sizes: Array, weights: Array) -> Array:
+    """Return a bound on sizes · weightsᵀ for sizes `(K, n)`: of many states, the largest ratio of each row to all others."""
+    if sizes.shape[1] <= _MAX_PRODUCT_STATES or not np.isfinite(weights).all():
+        return weighted_sizes(sizes, weights)
+    largest = sizes.max(axis=0, initial=0.0)
+    ratios = (sizes / np.where(largest > 0.0, largest, 1.0)).max(axis=1, initial=0.0)
+    return np.asarray(ratios[:, None] * (weights @ largest))
 
 
 # Propagation of what remains

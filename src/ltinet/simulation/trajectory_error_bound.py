@@ -32,6 +32,7 @@ from ltinet.error_bounds.trajectory_defect import (
     StateEquation,
     StepInputs,
     StepLadder,
+    bounded_product,
     exponents_of,
     lag_peaks,
     lag_sums,
@@ -322,12 +323,12 @@ class TrajectoryErrorBound:
         errors[:, 1:] = scanned
         before, after = errors[:, :-1].reshape(-1, n), scanned.reshape(-1, n)
         weights = (n + 4) * UNIT_ROUNDOFF * np.abs(P) + np.abs(step.low[:, :n]) + step.error[:, :n]
-        unknown += np.abs((before @ P.T - after) + total) + np.abs(before) @ weights.T
+        unknown += np.abs((before @ P.T - after) + total) + bounded_product(np.abs(before), weights)
         unknown += 4.0 * UNIT_ROUNDOFF * (np.abs(after) + np.abs(total)) + (n + 4) * _SMALLEST
         if len(defects) > 1:
             lengths = self._step_lengths
             remainder = float(np.abs((lengths.high - self._ladder.lengths[0]) + lengths.low).max())
-            unknown += 2.0 * remainder * (np.abs(after) @ np.abs(self._equation.A.high).T)
+            unknown += 2.0 * remainder * bounded_product(np.abs(after), np.abs(self._equation.A.high))
 
     def _step(self, defects: list[Defects], errors: Array, unknown: Array) -> None:
         """Step errors by steps that are composed of some lengths."""
@@ -368,7 +369,7 @@ class TrajectoryErrorBound:
         step = ladder.steps[part.level]
         weights = (n + 4) * UNIT_ROUNDOFF * np.abs(step.high[:, :n]) + np.abs(step.low[:, :n]) + step.error[:, :n]
         rounding = 2.0 * UNIT_ROUNDOFF * np.abs(part.value) + (n + 4) * _SMALLEST
-        return np.asarray(np.abs(before) @ weights.T + rounding)
+        return bounded_product(np.abs(before), weights) + rounding
 
     # Cells
 
