@@ -181,6 +181,7 @@ class StepInputs:
         if not self.linear or not offset.any():
             return begin
         length, low = self.lengths.high[index], self.lengths.low[index]
+        length = np.where(length > 0.0, length, 1.0)  # a jump
         quotient = offset / length
         product = two_product(quotient, length)
         rest = ((offset - product.high) - product.low + (offset_low - quotient * low)) / length
@@ -289,7 +290,7 @@ class StepLadder:
             of_slope = (np.abs(change) / h) @ np.abs(end).T
             sizes += of_slope
             error += 2.0 * delta_size**2 * (of_slope / h + bounded_product(of_slope, np.abs(A)))
-        weights = self._second_order(math.frexp(float(delta_size.max()))[1])
+        weights = self._second_order(math.frexp(max(float(delta_size.max()), _SMALLEST))[1])
         error += delta_size**2 * bounded_product(np.abs(moving) + delta_size * (slope @ np.abs(B).T), weights)
         error += (n + B.shape[1] + 4) * 2.0 * UNIT_ROUNDOFF * delta_size * sizes
         target = x + delta * moving if after is None else after
@@ -302,7 +303,7 @@ class StepLadder:
     def _second_order(self, exponent: int) -> Array:
         """Return |A| e^{|A|δ} for a remainder δ of 2^exponent."""
         if exponent not in self._second_orders:
-            A, delta = np.abs(self.equation.A.high), 2.0**exponent
+            A, delta = np.abs(self.equation.A.high), math.ldexp(1.0, exponent)
             is_small = delta * float(A.sum()) < _MAX_GROWTH
             self._second_orders[exponent] = A @ linalg.expm(A * delta) if is_small else np.where(A > 0.0, np.inf, 0.0)
         return self._second_orders[exponent]
