@@ -236,7 +236,8 @@ class DelayedErrorBound:
             for name, core_part in self.core.at(source).items():
                 part = parts.setdefault(name, np.zeros((*core_part.shape[:-2], len(t), core_part.shape[-1])))
                 part[..., arrived, :] = np.where(has_delay, core_part, part[..., arrived, :])
-        last_sum = 0.5 * EPS * np.abs(run.outputs(t)) * (run.y0 != 0.0)
+        # The last sum, and as for all outputs the rounding of exact ones to doubles, for comparison with these.
+        last_sum = EPS * np.abs(run.outputs(t)) * (run.y0 != 0.0)
         parts[_PART] = self.rounding[..., None, :] + last_sum
         return parts
 
