@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from ltinet._util.text import format_count
-from ltinet.errors import InvalidSignalError
+from ltinet.errors import InvalidNetworkError, InvalidSignalError
+from ltinet.signals.sampled import Hold
 
 
 class DoublePrecisionModule(nn.Module):
@@ -25,6 +26,52 @@ class DoublePrecisionModule(nn.Module):
             return moved if moved.dtype == tensor.dtype else tensor.to(moved.device)
 
         return super()._apply(move, recurse)
+
+
+class SampledModule(DoublePrecisionModule):
+    """A module whose `state_dict` has its hold, and its time step unless that is a parameter.
+
+    Parameters have other outputs with another hold or time step: `load_state_dict` refuses them.
+    """
+
+    hold: Hold
+    dt: Any
+    """Time step, a tensor if it is a parameter."""
+
+    def get_extra_state(self) -> Tensor:
+        """Return the hold (1 for linear) and the time step (0 if it is a parameter) for `state_dict`.
+
+        Returns
+        -------
+        Tensor
+            Two numbers: a tensor, because many tools take no other values in a `state_dict`.
+        """
+        dt = self.dt if isinstance(self.dt, float) else 0.0
+        return torch.tensor([float(self.hold == "linear"), dt], dtype=torch.float64)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Raise InvalidNetworkError unless a `state_dict` has the hold and the time step of this module.
+
+        Parameters
+        ----------
+        state : Tensor
+            Result of `get_extra_state`.
+        """
+        saved, current = (_describe_sampling(*values.tolist()) for values in (state, self.get_extra_state()))
+        if saved != current:
+            raise InvalidNetworkError(
+                f"the state_dict is of a model with {saved}, but this model has {current}; construct it with {saved}"
+            )
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Load a `state_dict` that was saved without hold and time step, as by ltinet 0.2, like one that has them."""
+        state_dict.setdefault(f"{prefix}_extra_state", self.get_extra_state())
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _describe_sampling(is_linear: float, dt: float) -> str:
+    hold = f"hold={'linear' if is_linear else 'zero'!r}"
+    return f"dt={dt!r}, {hold}" if dt else hold
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
