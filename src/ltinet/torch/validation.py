@@ -7,14 +7,13 @@ digits that a conversion to single precision has removed.
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from ltinet._util.text import format_count
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
-from ltinet.signals.sampled import Hold
 
 
 class DoublePrecisionModule(nn.Module):
@@ -34,9 +33,7 @@ class SampledModule(DoublePrecisionModule):
     Parameters have other outputs with another hold or time step: `load_state_dict` refuses them.
     """
 
-    hold: Hold
-    dt: Any
-    """Time step, a tensor if it is a parameter."""
+    hold: Literal["linear", "zero"]
 
     def get_extra_state(self) -> Tensor:
         """Return the hold (1 for linear) and the time step (0 if it is a parameter) for `state_dict`.
@@ -46,8 +43,9 @@ class SampledModule(DoublePrecisionModule):
         Tensor
             Two numbers: a tensor, because many tools take no other values in a `state_dict`.
         """
-        dt = self.dt if isinstance(self.dt, float) else 0.0
-        return torch.tensor([float(self.hold == "linear"), dt], dtype=torch.float64)
+        dt: object = self.dt
+        values = [float(self.hold == "linear"), dt if isinstance(dt, float) else 0.0]
+        return torch.tensor(values, dtype=torch.float64)
 
     def set_extra_state(self, state: Tensor) -> None:
         """Raise InvalidNetworkError unless a `state_dict` has the hold and the time step of this module.
