@@ -34,9 +34,9 @@ from ltinet.identification.uncertainty import (
     ParameterCovariance,
     PoleUncertainty,
     StepBand,
+    delayed_step_band,
     frequency_band,
     pole_uncertainties,
-    step_band,
 )
 from ltinet.plotting.channels import Pair
 from ltinet.plotting.figures import figure_of
@@ -259,7 +259,9 @@ class IdentificationResult:
         return pole_uncertainties(self._require_covariance(), self.dt)
 
     def frequency_band(self, omega: ArrayLike) -> FrequencyBand:
-        """Return H(jω) of the system, without delays, with the covariance of every entry.
+        """Return H(jω) of the system, delays included, with the covariance of every entry.
+
+        Delays are whole samples and count as exact.
 
         Parameters
         ----------
@@ -272,10 +274,13 @@ class IdentificationResult:
             Response and covariance.
 
         """
-        return frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
+        band = frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
+        return band.delayed(self._total_delay) if self._total_delay.any() else band
 
     def step_band(self, t: ArrayLike) -> StepBand:
-        """Return step responses of the system from rest, without delays, with their standard deviations.
+        """Return step responses of the system from rest, delays included, with their standard deviations.
+
+        Delays are whole samples and count as exact.
 
         Parameters
         ----------
@@ -288,7 +293,12 @@ class IdentificationResult:
             Responses and standard deviations.
 
         """
-        return step_band(self._require_covariance(), validate_points(t, "t"), self.dt)
+        return delayed_step_band(self._require_covariance(), validate_points(t, "t"), self.dt, self._total_delay)
+
+    @property
+    def _total_delay(self) -> Array:
+        """Delays from every input to every output, `(p, m)`, in units of time."""
+        return self.system.signal_settings.total_delay(self.system.n_outputs, self.system.n_inputs)
 
     def _require_covariance(self) -> ParameterCovariance:
         if self.covariance is None:
@@ -495,7 +505,7 @@ class IdentificationPlots:
         pairs: Sequence[Pair] | None = None,
         figure: "Figure | SubFigure | None" = None,
     ) -> "Figure":
-        """Draw magnitude and phase of H(jω), without the delay, with 99 % bands.
+        """Draw magnitude and phase of H(jω), delays included, with 99 % bands.
 
         Parameters
         ----------
@@ -515,7 +525,8 @@ class IdentificationPlots:
         band = self.result.frequency_band(omega)
         panels = draw_uncertain_bode(
             omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
-            pairs=pairs, names=system.output_names, input_names=system.input_names, figure=figure,
+            pairs=pairs, names=system.output_names, input_names=system.input_names, delays=self.result._total_delay,
+            figure=figure,
         )  # fmt: skip
         if self.result.time_unit is not None:
             panels[-1].set_xlabel(f"frequency (rad/{self.result.time_unit})")

@@ -176,6 +176,13 @@ class FrequencyBand:
         """Standard deviation of the phase, in radians."""
         return self._relative(-1j * self.response.conj())
 
+    def delayed(self, delays: Array) -> "FrequencyBand":
+        """Return the band with delays `(p, m)`: H e^{−jωτ}, whose covariance turns with it."""
+        angle = -self.omega[:, None, None] * delays
+        turn = np.stack([np.stack([np.cos(angle), -np.sin(angle)], -1), np.stack([np.sin(angle), np.cos(angle)], -1)], -2)
+        covariance = turn @ self.covariance @ turn.swapaxes(-1, -2)
+        return FrequencyBand(self.omega, self.response * np.exp(1j * angle), covariance)
+
     def _relative(self, factor: Complex) -> Array:
         """Return the standard deviation of Re(factor · H)/|H|²."""
         gradient = np.stack([factor.real, -factor.imag], axis=-1)
@@ -254,6 +261,18 @@ def step_band(covariance: ParameterCovariance, t: Array, dt: float | None) -> St
         responses.append(value.real)
         deviations.append(np.sqrt(np.maximum(variance, 0.0)))
     return StepBand(t, covariance.gain * np.concatenate(responses), covariance.gain * np.concatenate(deviations))
+
+
+def delayed_step_band(covariance: ParameterCovariance, t: Array, dt: float | None, delays: Array) -> StepBand:
+    """Return step responses with delays `(p, m)`: zero before, and after that those of the system without delays."""
+    response, deviation = (np.zeros((len(t), *delays.shape)) for _ in range(2))
+    for delay in np.unique(delays):
+        shifted, has_delay = t - delay, delays == delay
+        band = step_band(covariance, np.maximum(shifted, 0.0), dt)
+        has_begun = (shifted >= 0.0)[:, None]
+        response[:, has_delay] = np.where(has_begun, band.response[:, has_delay], 0.0)
+        deviation[:, has_delay] = np.where(has_begun, band.deviation[:, has_delay], 0.0)
+    return StepBand(t, response, deviation)
 
 
 def _point_chunks(points: Array, covariance: ParameterCovariance) -> list[Array]:
