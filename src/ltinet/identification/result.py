@@ -18,6 +18,7 @@ from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
+from ltinet._util.other_names import missing_attribute
 from ltinet._util.text import format_count, format_path, sanitize
 from ltinet._version import __version__
 from ltinet.construction import construct
@@ -312,6 +313,14 @@ class IdentificationResult:
     def plot(self) -> "IdentificationPlots":
         """Plots: `result.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
         return IdentificationPlots(self)
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and hasattr(StateSpace, name):
+                text = f"{type(self).__name__!r} object has no attribute {name!r}; use result.system.{name}"
+                raise AttributeError(text, name=name, obj=self)
+            raise missing_attribute(self, name, system="result.system")
 
     def report(self, path: str | os.PathLike[str], *, title: str = "measured data") -> None:
         """Write an HTML page with fits, poles, warnings, candidate models and five figures; it needs matplotlib.
