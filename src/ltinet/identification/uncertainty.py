@@ -179,7 +179,9 @@ class FrequencyBand:
     def delayed(self, delays: Array) -> "FrequencyBand":
         """Return the band with delays `(p, m)`: H e^{−jωτ}, whose covariance turns with it."""
         angle = -self.omega[:, None, None] * delays
-        turn = np.stack([np.stack([np.cos(angle), -np.sin(angle)], -1), np.stack([np.sin(angle), np.cos(angle)], -1)], -2)
+        turn = np.stack(
+            [np.stack([np.cos(angle), -np.sin(angle)], -1), np.stack([np.sin(angle), np.cos(angle)], -1)], -2
+        )
         covariance = turn @ self.covariance @ turn.swapaxes(-1, -2)
         return FrequencyBand(self.omega, self.response * np.exp(1j * angle), covariance)
 

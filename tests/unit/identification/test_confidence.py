@@ -302,7 +302,9 @@ def test_bands_contain_delays() -> None:
     omega, times = np.array([0.0, 0.3, 2.0, 9.0]), np.array([0.0, 0.15, 0.65, 0.75, 4.0])
     frequency, step = found.frequency_band(omega), found.step_band(times)
     np.testing.assert_allclose(frequency.response, found.system.frequency_response(omega), rtol=1e-9)
-    np.testing.assert_allclose(step.response, found.system.step_response(times).y.transpose(1, 2, 0), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        step.response, found.system.step_response(times).y.transpose(1, 2, 0), rtol=1e-9, atol=1e-12
+    )
     assert np.all(step.deviation[:2] == 0.0, axis=(0, 1))[0]
     # A delay known exactly changes neither deviation; at rest there is no phase but rounding.
     core = frequency.delayed(-found.system.signal_settings.total_delay(2, 2))

@@ -209,7 +209,9 @@ def test_systems_have_the_stepper_of_their_network(dt: float | None) -> None:
         assert np.allclose(y, one.simulate(u, 0.1 * np.arange(30)).y, rtol=0, atol=1e-13 * np.abs(y).max())
 
 
-@pytest.mark.parametrize("delays", [{}, {"input_delay": 0.7}, {"input_delay": 0.33, "output_delay": 0.18}, {"u0": 2.0, "y0": 5.0}])
+@pytest.mark.parametrize(
+    "delays", [{}, {"input_delay": 0.7}, {"input_delay": 0.33, "output_delay": 0.18}, {"u0": 2.0, "y0": 5.0}]
+)
 def test_a_loop_is_closed_through_the_output_at_the_next_sample(delays: dict[str, float]) -> None:
     dt, n = 0.05, 300
     plant = ltinet.StateSpace([[0.0, 1.0], [-1.0, -0.6]], [[0.0], [1.0]], [[1.0, 0.3]], **delays)
@@ -233,9 +235,9 @@ def test_outputs_that_depend_on_the_next_input_are_refused() -> None:
     with pytest.raises(ltinet.InvalidSignalError, match="D is not zero"):
         static.stepper(0.1, hold="zero").output()
     dynamic = ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]])
-    with pytest.raises(ltinet.InvalidSignalError, match="hold is \"linear\""):
+    with pytest.raises(ltinet.InvalidSignalError, match='hold is "linear"'):
         dynamic.stepper(0.1).output()
-    with pytest.raises(ltinet.InvalidSignalError, match="hold is \"linear\""):
+    with pytest.raises(ltinet.InvalidSignalError, match='hold is "linear"'):
         ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], input_delay=0.05).stepper(0.1).output()
     late = ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.5]], input_delay=0.3)
     assert late.stepper(0.1).output() == [0.0]
