@@ -97,9 +97,9 @@ def test_networks_and_results_say_how_to_get_the_system():
     rng = np.random.default_rng(0)
     u = rng.standard_normal(200)
     result = ltinet.identify(u, SYSTEM.simulate(u, 0.1 * np.arange(200), hold="zero").y, dt=0.1, order=2)
-    with pytest.raises(AttributeError, match="use result.system.margin"):
+    with pytest.raises(AttributeError, match=r"use result\.system\.margin"):
         result.margin()
-    with pytest.raises(AttributeError, match="with system = result.system"):
+    with pytest.raises(AttributeError, match=r"with system = result\.system"):
         result.c2d(0.1)
     assert pickle.loads(pickle.dumps(result)).order == 2  # noqa: S301 - our own bytes
 

@@ -238,7 +238,7 @@ def _draw_error_bands(
 NORMAL_RADIUS = NormalDist().inv_cdf(0.995)  # standard deviations: 99 % of normal values lie within
 
 
-def draw_uncertain_bode(
+def draw_uncertain_bode(  # noqa: PLR0913 - one keyword for each option
     omega: ArrayLike,
     H: ArrayLike,
     *,

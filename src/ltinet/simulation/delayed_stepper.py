@@ -127,7 +127,7 @@ class DelayedStepper(Stepper):
     def _depends_on_next_input(self) -> bool:
         """True if an output that is not late by a sample depends on an input that is not: by D, or by a linear hold."""
         n, m = self._n_states, self._n_inputs
-        rows = self._matrix[n:].toarray() if sparse.issparse(self._matrix) else self._matrix[n:]
+        rows = self._matrix[n:] @ np.eye(n + 5 * m)  # an array, also of a sparse matrix
         of_sample = np.abs(rows[:, n + 3 * m : n + 4 * m]) + np.abs(rows[:, n + 4 * m :])
         return bool(of_sample[np.ix_(self._out.whole == 0, self._in.whole == 0)].any())
 
