@@ -129,7 +129,7 @@ def suggest_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Para
 def missing_attribute(obj: object, name: str, *, system: str = "") -> AttributeError:
     """Return the error for an attribute that a module or an object does not have, with the call to use instead.
 
-    `system` is the expression for the `StateSpace` of an object that is none.
+    `system` is the expression that leads from the object to its `StateSpace`.
     """
     owner = f"module {obj.__name__!r}" if isinstance(obj, ModuleType) else f"{type(obj).__name__!r} object"
     text = f"{owner} has no attribute {name!r}"

@@ -35,6 +35,7 @@ from ltinet.identification.uncertainty import (
     ParameterCovariance,
     PoleUncertainty,
     StepBand,
+    delayed_frequency_band,
     delayed_step_band,
     frequency_band,
     pole_uncertainties,
@@ -276,7 +277,7 @@ class IdentificationResult:
 
         """
         band = frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
-        return band.delayed(self._total_delay) if self._total_delay.any() else band
+        return delayed_frequency_band(band, self._total_delay) if self._total_delay.any() else band
 
     def step_band(self, t: ArrayLike) -> StepBand:
         """Return step responses of the system from rest, delays included, with their standard deviations.

@@ -176,15 +176,6 @@ class FrequencyBand:
         """Standard deviation of the phase, in radians."""
         return self._relative(-1j * self.response.conj())
 
-    def delayed(self, delays: Array) -> "FrequencyBand":
-        """Return the band with delays `(p, m)`: H e^{−jωτ}, whose covariance turns with it."""
-        angle = -self.omega[:, None, None] * delays
-        turn = np.stack(
-            [np.stack([np.cos(angle), -np.sin(angle)], -1), np.stack([np.sin(angle), np.cos(angle)], -1)], -2
-        )
-        covariance = turn @ self.covariance @ turn.swapaxes(-1, -2)
-        return FrequencyBand(self.omega, self.response * np.exp(1j * angle), covariance)
-
     def _relative(self, factor: Complex) -> Array:
         """Return the standard deviation of Re(factor · H)/|H|²."""
         gradient = np.stack([factor.real, -factor.imag], axis=-1)
@@ -228,6 +219,14 @@ def frequency_band(covariance: ParameterCovariance, omega: Array, dt: float | No
     squared = (covariance.gain**2)[..., None, None]
     response = np.concatenate(responses) * covariance.gain
     return FrequencyBand(omega, response, squared * np.concatenate(covariances))
+
+
+def delayed_frequency_band(band: FrequencyBand, delays: Array) -> FrequencyBand:
+    """Return a band with delays `(p, m)`: H e^{−jωτ}, whose covariance turns with it."""
+    angle = -band.omega[:, None, None] * delays
+    turn = np.stack([np.stack([np.cos(angle), -np.sin(angle)], -1), np.stack([np.sin(angle), np.cos(angle)], -1)], -2)
+    covariance = turn @ band.covariance @ turn.swapaxes(-1, -2)
+    return FrequencyBand(band.omega, band.response * np.exp(1j * angle), covariance)
 
 
 def response_gradient(parameters: ParameterLayout, omega: Array, *, dt: float | None) -> tuple[Complex, Complex]:

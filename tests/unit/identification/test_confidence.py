@@ -18,7 +18,7 @@ from ltinet.identification.output_error import ParameterLayout, refine_output_er
 from ltinet.identification.records import Record
 from ltinet.identification.report import format_poles
 from ltinet.identification.subspace import compress_hankel, decompose_subspace
-from ltinet.identification.uncertainty import (
+from ltinet.identification.uncertainty import delayed_frequency_band, (
     AmbiguousPolePair,
     innovation_model,
     parameter_covariance,
@@ -307,7 +307,7 @@ def test_bands_contain_delays() -> None:
     )
     assert np.all(step.deviation[:2] == 0.0, axis=(0, 1))[0]
     # A delay known exactly changes neither deviation; at rest there is no phase but rounding.
-    core = frequency.delayed(-found.system.signal_settings.total_delay(2, 2))
+    core = delayed_frequency_band(frequency, -found.system.signal_settings.total_delay(2, 2))
     np.testing.assert_allclose(frequency.magnitude_deviation, core.magnitude_deviation, rtol=1e-12)
     np.testing.assert_allclose(frequency.phase_deviation[1:], core.phase_deviation[1:], rtol=1e-12)
     phase = found.plot.bode(omega[1:], pairs=[(0, 0)]).axes[1].get_lines()[0].get_ydata()
