@@ -18,8 +18,9 @@ from ltinet.identification.output_error import ParameterLayout, refine_output_er
 from ltinet.identification.records import Record
 from ltinet.identification.report import format_poles
 from ltinet.identification.subspace import compress_hankel, decompose_subspace
-from ltinet.identification.uncertainty import delayed_frequency_band, (
+from ltinet.identification.uncertainty import (
     AmbiguousPolePair,
+    delayed_frequency_band,
     innovation_model,
     parameter_covariance,
     pole_uncertainties,
