@@ -217,7 +217,7 @@ class CudaGraphCache:
             return
         if len(self._graphs) >= _MAX_GRAPHS:
             self._graphs.pop(next(iter(self._graphs)))
-            self._calls.clear()  # otherwise many keys in turn would be captured in every call
+            self._calls.clear()  # otherwise each of many keys in turn would be captured again in every call
         self._graphs[key] = graph, spec
 
     def __reduce__(self) -> tuple[type["CudaGraphCache"], tuple[()]]:
