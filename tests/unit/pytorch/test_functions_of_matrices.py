@@ -24,6 +24,7 @@ def exact_phi(z: complex) -> tuple[complex, complex]:
     return complex(first), complex((first - 1) / number)
 
 
+@pytest.mark.slow
 def test_tracing_leaves_no_tensors_behind() -> None:
     """Tensors without values, as `torch.export` uses them, must not enter a cache of the process."""
     x = torch.rand(3, dtype=torch.float64)
