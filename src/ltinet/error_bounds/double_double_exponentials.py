@@ -24,7 +24,6 @@ from ltinet._util.double_double import (
     add,
     multiply,
     multiply_matrices,
-    outer_product,
     sum_matrices,
     two_product,
     two_sum,
@@ -255,12 +254,6 @@ def double_double_exponential_table(
         once = _compose_expm1(once, once)
     ones = DoubleDouble(np.where(less_one, 0.0, 1.0), np.zeros(len(rates)))
     return add(ones, DoubleDouble(table.high[:count], table.low[:count]))
-
-
-def double_double_exponentials(rates: NDArray[Any], lengths: NDArray[np.float64]) -> DoubleDouble:
-    """Return e^{λh}, `(lengths, n_rates)`, for any lengths; accurate to 2⁻⁷⁰ max(1, |λh|)."""
-    changes = _expm1_by_doubling(outer_product(rates, lengths))
-    return add(DoubleDouble(np.ones_like(changes.high), np.zeros_like(changes.low)), changes)
 
 
 def _expm1_by_doubling(exponents: DoubleDouble) -> DoubleDouble:

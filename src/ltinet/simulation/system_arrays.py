@@ -11,13 +11,12 @@ the system that it stands for.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from ltinet._util.cache import cached_property
-from ltinet._util.double_double import commutator, product_difference
+from ltinet._util.double_double import commutator
 from ltinet._util.floating_point import EPS, Array
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.error_bounds.gains import (
@@ -42,13 +41,6 @@ _PARAMETER_ROUNDINGS = 16.0  # eps: rounding of an entry of the blocks that are 
 # Exact engine
 
 
-class UserStateResiduals(NamedTuple):
-    """Bounds on E⁻¹(A X − E X F) and E⁻¹(B − E X G), in the user's states."""
-
-    per_state: Array
-    per_input: Array
-
-
 @dataclass(frozen=True, eq=False)
 class Residuals:
     """Residuals of the system in packed coordinates x = X z: bounds per unit of |z| and |u|."""
@@ -59,7 +51,6 @@ class Residuals:
     """X⁻¹E⁻¹(B − E X G), (n × m)."""
     in_output: Array
     """C X − C_z, (p × n)."""
-    in_user_states: UserStateResiduals | None = None
     part: str = "decomposition"
     """Part of the error bound to which they belong; "rounding" of the parameters where there is no system."""
 
@@ -106,22 +97,6 @@ class EngineArrays:
         return np.concatenate([np.repeat(modes[..., : self.n_pairs], 2, axis=-1), modes[..., self.n_pairs :]], axis=-1)
 
     @cached_property
-    def mode_inputs(self) -> Array:
-        """|G| by modes, (modes × m)."""
-        return self.modes(np.abs(self.G).T).T
-
-    @cached_property
-    def mode_outputs(self) -> Array:
-        """|C| by modes, (p × modes)."""
-        return self.modes(np.abs(self.C))
-
-    @cached_property
-    def speeds(self) -> Array:
-        """Rates at which modes change, (modes,): |λ| of scalars, ‖F‖₂ for states of coupled blocks."""
-        norms = [np.full(len(block.F), np.linalg.norm(block.F, 2)) for block in self.system.blocks]
-        return np.concatenate([self.rates, *norms])
-
-    @cached_property
     def basis(self) -> tuple[Array, Array] | None:
         """X and X⁻¹ between the user's states and packed ones; None without a system."""
         form, n = self._form, self.system.n_states
@@ -150,19 +125,8 @@ class EngineArrays:
             return Residuals(in_states, amplified @ np.abs(G), np.abs(C) @ amplified)
         assert self._origin is not None  # noqa: S101 - there is a basis
         residual = decomposition_residual(self._origin, X, F=F, G=G, C=C)
-        user = UserStateResiduals(np.abs(residual.of_states), np.abs(residual.of_inputs))
         in_states, in_inputs = np.abs(X_inv @ residual.of_states), np.abs(X_inv @ residual.of_inputs)
-        return Residuals(in_states, in_inputs, np.abs(residual.of_outputs), user)
-
-    def start_errors(self, x0: Array | None, z0: Array) -> tuple[Array, Array]:
-        """Return the initial errors of modes, X⁻¹(x₀ − X z₀), and of the user's states, `(batch, ·)` each."""
-        if x0 is None:
-            return self.modes(np.zeros_like(z0)), np.zeros_like(z0)
-        if self.basis is None:
-            return self.modes(_PARAMETER_ROUNDINGS * EPS * np.abs(z0)), np.zeros_like(z0)
-        X, X_inv = self.basis
-        errors = product_difference(x0.T, X, z0.T).T
-        return self.modes(np.abs(errors @ X_inv.T)), np.abs(errors)
+        return Residuals(in_states, in_inputs, np.abs(residual.of_outputs))
 
 
 # Network of neurons
