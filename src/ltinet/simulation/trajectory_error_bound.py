@@ -55,6 +55,7 @@ _INPUT_ERROR_MARGIN = 2.0
 _MAX_LEVELS = 160  # of halves of the longest step
 _MAX_REFINEMENTS = 40  # of E⁻¹A: enough where each has one correct bit more
 _NEGLIGIBLE_CORRECTION = 2.0**-80  # relative to the entries of a row
+_PIECE_NUMBERS, _MIN_PIECE = 2**15, 256  # numbers in the states of a piece of time, and samples: speed only
 _MAX_QUERIES = 2**18  # numbers in states at times between samples that are processed together
 _SMALLEST = 2.0**-1074  # of underflow
 _IGNORE_OVERFLOW = np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
@@ -244,31 +245,42 @@ class TrajectoryErrorBound:
         return realization.coordinates.user_from_blocks(blocks) / self._units
 
     def _pieces(self) -> Iterator[_Piece]:
-        run, n = self._run, len(self._units)
+        """Yield the samples of a run with their errors, in pieces of time that fit into the cache."""
         carried: tuple[Array, Array, Array] | None = None
-        for piece, z in run.sampled_states.pieces():
-            x, u = self._to_states(z), run.u[:, piece]
-            weights, D = run.realization.output_weights, run.realization.system.D
-            y = z @ weights.T + u @ D.T
-            rounding = np.abs(z) @ np.abs(weights).T + np.abs(u) @ np.abs(D).T
-            rounding *= (n + u.shape[2] + 4) * UNIT_ROUNDOFF
+        for piece, x, u, y, rounding in self._sampled_states():
             if carried is None:
                 start, unknown_start = self._start(x[:, 0])
-                before, inputs, errors = x[:, :1], u[:, :1], start
                 x_steps, u_steps, first = x, u, piece.start
             else:
-                before, inputs, errors = carried
+                before, inputs, start = carried
                 x_steps, u_steps = np.concatenate([before, x], axis=1), np.concatenate([inputs, u], axis=1)
                 first, unknown_start = piece.start - 1, None
-            n_steps = x_steps.shape[1] - 1
-            all_errors = np.empty((len(x), n_steps + 1, n))
-            all_errors[:, 0] = errors
-            unknown, steps = self._advance(x_steps, u_steps, first, all_errors)
+            errors = np.empty(x_steps.shape)
+            errors[:, 0] = start
+            unknown, steps = self._advance(x_steps, u_steps, first, errors)
             if unknown_start is not None and unknown.size:
                 unknown[:, 0] += unknown_start
-            carried = x[:, -1:], u[:, -1:], all_errors[:, -1]
-            own = all_errors if first == piece.start else all_errors[:, 1:]
-            yield _Piece(piece, x, own, u, y, rounding, unknown, first + steps)
+            carried = x[:, -1:], u[:, -1:], errors[:, -1]
+            yield _Piece(piece, x, errors[:, piece.start - first :], u, y, rounding, unknown, first + steps)
+
+    def _sampled_states(self) -> Iterator[tuple[slice, Array, Array, Array, Array]]:
+        """Yield some samples, states x̃ and inputs there, outputs that follow from them, and bounds on their rounding.
+
+        Outputs are computed for as many samples together as the run does.
+        """
+        run = self._run
+        weights, D = run.realization.output_weights, run.realization.system.D
+        at_once = max(_MIN_PIECE, _PIECE_NUMBERS // max(1, len(self._units) * len(run.u)))
+        for piece, z in run.sampled_states.pieces():
+            inputs = run.u[:, piece]
+            outputs = z @ weights.T + inputs @ D.T
+            for begin in range(0, z.shape[1], at_once):
+                part = slice(begin, min(begin + at_once, z.shape[1]))
+                states, u = z[:, part], inputs[:, part]
+                rounding = np.abs(states) @ np.abs(weights).T + np.abs(u) @ np.abs(D).T
+                rounding *= (states.shape[2] + u.shape[2] + 4) * UNIT_ROUNDOFF
+                samples = slice(piece.start + part.start, piece.start + part.stop)
+                yield samples, self._to_states(states), u, outputs[:, part], rounding
 
     def _start(self, x: Array) -> tuple[Array, Array]:
         """Return the errors of the states at the first sample, and a bound on what is unknown of them."""
