@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from ltinet._util.cache import cached_property
-from ltinet._util.double_double import commutator
+from ltinet._util.double_double import commutator, product_difference
 from ltinet._util.floating_point import EPS, Array
 from ltinet.blockdiag.form import BlockDiagonalForm
 from ltinet.error_bounds.gains import (
@@ -127,6 +127,16 @@ class EngineArrays:
         residual = decomposition_residual(self._origin, X, F=F, G=G, C=C)
         in_states, in_inputs = np.abs(X_inv @ residual.of_states), np.abs(X_inv @ residual.of_inputs)
         return Residuals(in_states, in_inputs, np.abs(residual.of_outputs))
+
+    def start_errors(self, x0: Array | None, z0: Array) -> tuple[Array, Array]:
+        """Return the initial errors of modes, X⁻¹(x₀ − X z₀), and of the user's states, `(batch, ·)` each."""
+        if x0 is None:
+            return self.modes(np.zeros_like(z0)), np.zeros_like(z0)
+        if self.basis is None:
+            return self.modes(_PARAMETER_ROUNDINGS * EPS * np.abs(z0)), np.zeros_like(z0)
+        X, X_inv = self.basis
+        errors = product_difference(x0.T, X, z0.T).T
+        return self.modes(np.abs(errors @ X_inv.T)), np.abs(errors)
 
 
 # Network of neurons
