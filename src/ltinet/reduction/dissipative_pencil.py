@@ -159,6 +159,11 @@ class Pencil:
             return None
         return prove_definite(-self.A if self.is_symmetric else -0.5 * (self.A + self.A.T))
 
+    @property
+    def only_grows(self) -> bool:
+        """True if E and A + Aᵀ are proven to be positive definite, so that all modes grow."""
+        return self.mass is not None and prove_definite(self.A if self.is_symmetric else self.A + self.A.T) is not None
+
     @cached_property
     def mass(self) -> DefiniteMatrix | None:
         """E, if it is proven to be positive definite."""

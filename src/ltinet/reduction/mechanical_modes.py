@@ -238,7 +238,7 @@ def compute_all_modes(model: SecondOrderMatrices) -> CompleteModes:
     )
     for name, matrix in (("M", M), ("K", K)):
         if not np.array_equal(matrix, matrix.T):
-            raise not_definite_error(name, "is not symmetric")
+            raise not_symmetric_error(name)
     try:
         stiffness, V = linalg.eigh(K, M, check_finite=False)
     except linalg.LinAlgError:
@@ -295,7 +295,15 @@ def not_definite_error(name: str, problem: str) -> InvalidSystemError:
         "motions of up to 1,500 positions",
     }
     return InvalidSystemError(
-        f"{name} {problem}, so that the model has no modes to choose from; {remedies[name]}; (X + X.T)/2 is symmetric"
+        f"{name} {problem}, so that the model has no modes to choose from; {remedies[name]}"
+    )
+
+
+def not_symmetric_error(name: str) -> InvalidSystemError:
+    """Return the error for an M or K that is not symmetric."""
+    return InvalidSystemError(
+        f"{name} is not symmetric, so that the model has no modes to choose from; pass ({name} + {name}.T)/2 if rounding "
+        f"is the cause, or {name} + {name}.T - diag({name}) if only half of it is stored"
     )
 
 

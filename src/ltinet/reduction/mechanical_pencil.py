@@ -28,7 +28,7 @@ from ltinet.reduction.dissipative_pencil import (
     prove_definite,
     smallest_pencil_eigenvalue,
 )
-from ltinet.reduction.mechanical_modes import Oscillators, not_definite_error, peak_gains
+from ltinet.reduction.mechanical_modes import Oscillators, not_definite_error, not_symmetric_error, peak_gains
 from ltinet.reduction.projection import RayleighDamping
 from ltinet.reduction.separation import UNBOUNDED, DistanceBound
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
@@ -105,7 +105,7 @@ def make_mechanical_pencil(model: SecondOrderMatrices) -> MechanicalPencil:
     M, D, K = (sparse.csc_array(matrix) for matrix in (model.M, model.D, model.K))
     for name, matrix in (("M", M), ("K", K)):
         if not is_symmetric(matrix):
-            raise not_definite_error(name, "is not symmetric")
+            raise not_symmetric_error(name)
     mass, stiffness = prove_definite(M), prove_definite(K)
     if mass is None:
         raise not_definite_error("M", "is not positive definite, or no proof of it succeeded")

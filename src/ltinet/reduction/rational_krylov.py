@@ -345,9 +345,9 @@ def reduce_sparse(
 
 
 def _projected_reducer(projection: Projection) -> DenseReducer:
-    """Balance a projected model; that of a symmetric system is diagonal and needs no separation."""
+    """Balance a projected model; that of a symmetric dissipative system is diagonal and needs no separation."""
     matrices, states = SystemMatrices(projection.A, projection.B, projection.C), projection.inputs
-    if not (isinstance(states, ReducedStates) and states.is_diagonal):
+    if not (isinstance(states, ReducedStates) and states.is_diagonal and (states.poles.real < 0.0).all()):
         return prepare_reducer(matrices)
     modes = modes_from_blocks(states.poles, projection.B, projection.C)
     aside = modes.select(np.zeros(modes.n_states, dtype=np.bool_))

@@ -28,6 +28,10 @@ class SingularMassError(InvalidSystemError):
     """Singular E: the system contains algebraic equations."""
 
 
+class GrowingSystemError(InvalidSystemError):
+    """Large system whose modes all grow, as with the wrong sign of K."""
+
+
 def eliminate_descriptor(E: Matrix, right_hand_side: Matrix) -> Matrix:
     """Return E⁻¹ times `right_hand_side`, in the coordinates of the user; E is n×n, the right-hand side n×k.
 
