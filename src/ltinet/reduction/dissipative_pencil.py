@@ -214,10 +214,12 @@ def is_symmetric(matrix: Sparse) -> bool:
     return not sparse.csc_array(matrix - matrix.T).data.any()
 
 
-def norm_bound(matrix: Sparse) -> float:
-    """Return a bound on the norm of |matrix|."""
+def absolute_product_norms(matrix: Sparse, V: Array) -> Array:
+    """Return the norms of the columns of |matrix| |V|, to which the rounding of matrix V is relative."""
     sizes = abs(matrix)
-    return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max()))
+    starts = range(0, V.shape[1], SOLVE_COLUMNS)
+    pieces = [np.linalg.norm(sizes @ np.abs(V[:, start : start + SOLVE_COLUMNS]), axis=0) for start in starts]
+    return np.concatenate([np.zeros(0), *pieces])
 
 
 # Sectors.
