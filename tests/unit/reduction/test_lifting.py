@@ -205,9 +205,7 @@ def test_solutions_of_the_same_model_are_lifted_in_every_form():
     t = np.linspace(0.0, 1.0, 11)
     u = np.random.default_rng(7).standard_normal((11, 2))
     whole = red.lift(red.net.simulate(u, t), [5])
-    runs = [red.system.simulate(u, t), ltinet.construct(red.system).simulate(u, t)]
-    runs.append(red.net.simulate(u, t, engine="per_interval"))
-    for run in runs:
+    for run in (red.system.simulate(u, t), ltinet.construct(red.system).simulate(u, t)):
         assert np.array_equal(red.lift(run, [5]).x, whole.x)
     for options in ({}, {"input": 1}, {"input": 0, "output": 0}):
         assert red.lift(red.net.step_response(t, **options), [5]).x.shape[-2:] == (11, 1)
