@@ -30,6 +30,7 @@ from ltinet._util.frequency_supremum import (
 )
 from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest
+from ltinet.reduction.dissipative_pencil import prove_definite
 from ltinet.reduction.modal_form import sum_modes
 from ltinet.reduction.separation import DistanceBound
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
@@ -244,6 +245,11 @@ def compute_all_modes(model: SecondOrderMatrices) -> CompleteModes:
     except linalg.LinAlgError:
         raise not_definite_error("M", "is not positive definite") from None
     if not stiffness[0] > len(K) * EPS * stiffness[-1]:
+        if prove_definite(K) is not None:
+            raise InvalidSystemError(
+                f"K is positive definite, but its slowest mode is lost in the rounding of the stiffest: eigenvalues of "
+                f"(K, M) reach {stiffness[-1]:.1e}; use fewer elements, or elements of higher order"
+            )
         raise not_definite_error("K", "is not positive definite")
     coupling = V.T @ (D @ V)
     damping = coupling.diagonal().copy()
