@@ -124,11 +124,16 @@ def suggest_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Para
     return call
 
 
-def missing_attribute(obj: object, name: str) -> AttributeError:
-    """Return the error for an attribute that a module or an object does not have, with the call to use instead."""
+def missing_attribute(obj: object, name: str, *, first_order: type | None = None) -> AttributeError:
+    """Return the error for an attribute that a module or an object does not have, with the call to use instead.
+
+    `first_order` is the class of `obj.to_state_space()`, which may have it.
+    """
     owner = f"module {obj.__name__!r}" if isinstance(obj, ModuleType) else f"{type(obj).__name__!r} object"
     text = f"{owner} has no attribute {name!r}"
-    if name in EQUIVALENT_CALLS:
+    if first_order is not None and not name.startswith("_") and hasattr(first_order, name):
+        text += f"; use system.to_state_space().{name}"
+    elif name in EQUIVALENT_CALLS:
         text += f"; use {EQUIVALENT_CALLS[name]}"
     elif name in DESIGN_FUNCTIONS:
         text += f"; use control.{name} of python-control with system.to_control()"

@@ -193,6 +193,7 @@ def _require_usable(system: Pencil) -> None:
         )
     if system.dissipation is None and is_singular(system.A):
         raise InvalidSystemError(
-            "A is singular to working precision: the system integrates; constrain the free state, or pass a model of "
-            f"up to {MAX_DENSE_STATES} states, whose integrating part is kept"
+            "A is singular to working precision: the system integrates, and has no finite gain to reduce it by. Without "
+            "reduction simulate(u, t), step_response(t), frequency_response(omega) and plot.bode(omega) work; of models "
+            f"of up to {MAX_DENSE_STATES} states the integrating part is kept"
         )

@@ -4,7 +4,7 @@ A degree of freedom is a row of the state equation, counted from 0: a state of E
 D q' + K q = B u. As an input it is a unit load on that row, as an output its value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -61,7 +61,15 @@ def validate_dofs(dofs: Any, n: int, name: str) -> NDArray[np.intp]:
 
 def _describe_names(names: Any, kind: str) -> str:
     """Return what was given in place of degrees of freedom."""
-    return "" if names is None else f", and {kind} = {sanitize(repr(names))[:100]} is not a list of integers"
+    if names is None:
+        return ""
+    problem = f", and {kind} = {sanitize(repr(names))[:100]} is not a list of integers"
+    if isinstance(names, np.ndarray) and names.dtype.kind == "b":
+        return f"{problem}: pass numpy.flatnonzero(mask) of a mask"
+    if isinstance(names, Mapping):
+        letter = "B" if kind == "inputs" else "C"
+        return f"{problem}: for names of degrees of freedom pass {letter} as a matrix and {kind} as a list of names"
+    return problem
 
 
 def edge_matrix(

@@ -53,6 +53,8 @@ class SparseLU:
 
     def __init__(self, matrix: Any, *, has_symmetric_pattern: bool) -> None:
         self._matrix = sparse.csc_array(matrix)
+        if not (np.diff(self._matrix.indptr).all() and np.bincount(self._matrix.indices, minlength=1).all()):
+            raise SingularMatrixError  # a zero column or row, for which SuperLU may end in a failed assertion
         self._size = float(abs(self._matrix).sum(axis=1).max()) if self._matrix.nnz else 0.0
         self._is_stable = not has_symmetric_pattern
         self._factors = _factorize(self._matrix, is_stable=self._is_stable)

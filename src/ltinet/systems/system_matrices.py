@@ -330,9 +330,9 @@ def shape_error(
     line, other, size = ("row", "columns", f"{n}×(number of inputs)")
     if name == "C":
         line, other, size = ("column", "rows", f"(number of outputs)×{n}")
+    turned = f": pass {name}.T if its {state}s run along the {other}" if len(shape) == 2 and n in shape else ""
     return InvalidSystemError(
-        f"{name} has shape {shape} but {first} is {n}×{n}; {name} needs one {line} per {state}, so {size}: pass {name}.T "
-        f"if its {state}s run along the {other}"
+        f"{name} has shape {shape} but {first} is {n}×{n}; {name} needs one {line} per {state}, so {size}{turned}"
     )
 
 
