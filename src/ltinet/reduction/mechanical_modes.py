@@ -300,9 +300,7 @@ def not_definite_error(name: str, problem: str) -> InvalidSystemError:
         "K": "constrain positions that are free to move, or reduce ltinet.as_state_space(model), which keeps free "
         "motions of up to 1,500 positions",
     }
-    return InvalidSystemError(
-        f"{name} {problem}, so that the model has no modes to choose from; {remedies[name]}"
-    )
+    return InvalidSystemError(f"{name} {problem}, so that the model has no modes to choose from; {remedies[name]}")
 
 
 def not_symmetric_error(name: str) -> InvalidSystemError:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ltinet._util.floating_point import Array
 from ltinet._util.frequency_supremum import frequency_grid, spectral_norms
+from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import (
     DenseReducer,
     ReductionOptions,
@@ -325,6 +326,11 @@ def reduce_sparse(
         allowed = max(options.relative_error * model.bound.gain - model.bound.peak, 0.0)
         small = smallest_order(
             reducer, lambda candidate: candidate.error <= allowed, allowed=allowed, method=options.method
+        )
+    if weight is not None and not math.isfinite(small.error):
+        raise InvalidSystemError(
+            "rounding leaves no stable reduced model: rates are spread over too many orders of magnitude, as with penalties; "
+            "remove prescribed degrees of freedom: K[free][:, free], M[free][:, free], f[free]"
         )
     projection_error = model.bound.peak if weight is not None else math.inf
     error = projection_error + small.error

@@ -47,6 +47,7 @@ def validate_dofs(dofs: Any, n: int, name: str) -> NDArray[np.intp]:
     if indices is None:
         raise InvalidSystemError(
             f"{name} must be a list of degrees of freedom, integers from 0 to {n - 1}, got {sanitize(repr(dofs))[:100]}"
+            f"{_hint(dofs, name)}"
         )
     outside = indices[(indices < 0) | (indices >= n)]
     if len(outside):
@@ -63,13 +64,16 @@ def _describe_names(names: Any, kind: str) -> str:
     """Return what was given in place of degrees of freedom."""
     if names is None:
         return ""
-    problem = f", and {kind} = {sanitize(repr(names))[:100]} is not a list of integers"
-    if isinstance(names, np.ndarray) and names.dtype.kind == "b":
-        return f"{problem}: pass numpy.flatnonzero(mask) of a mask"
-    if isinstance(names, Mapping):
-        letter = "B" if kind == "inputs" else "C"
-        return f"{problem}: for names of degrees of freedom pass {letter} as a matrix and {kind} as a list of names"
-    return problem
+    return f", and {kind} = {sanitize(repr(names))[:100]} is not a list of integers{_hint(names, kind)}"
+
+
+def _hint(value: Any, kind: str) -> str:
+    """Return what to write for degrees of freedom that were given with names, or as a mask."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "b":
+        return "; pass numpy.flatnonzero(mask) of a mask"
+    if isinstance(value, Mapping):
+        return f'; pass {kind}=[5] and name them by StateSpace.with_names({kind}=["tip"])'
+    return ""
 
 
 def edge_matrix(
