@@ -318,7 +318,7 @@ class SecondOrder:
     if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name: str) -> Any:
-            raise missing_attribute(self, name, first_order=StateSpace)
+            raise missing_attribute(self, name, system="model.to_state_space()")
 
     def __repr__(self) -> str:
         sizes = f"n_positions={self.n_positions}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}"

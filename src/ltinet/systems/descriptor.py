@@ -6,8 +6,8 @@ X = R⁻¹(Qᵀ right_hand_side), without forming E⁻¹.
 A singular E of index 1: rows of E that are zero are the algebraic equations 0 = A₂₁ x₁ + A₂₂ x₂ + B₂ u, with x₂ the
 variables whose columns of E are zero. If A₂₂ is regular, x₂ = −A₂₂⁻¹(A₂₁ x₁ + B₂ u) is substituted into the other
 equations and outputs, which gives the Schur complement A₁₁ − A₁₂A₂₂⁻¹A₂₁ and a feedthrough D − C₂A₂₂⁻¹B₂. Before, rows
-0 = a x_j remove their state, whatever its column of E. Zero rows and columns keep sparse matrices sparse; any other singular E of a small model is brought to this form by its singular value
-decomposition.
+0 = a x_j remove their state, whatever its column of E. Zero rows and columns keep sparse matrices sparse; any other
+singular E of a small model is brought to this form by its singular value decomposition.
 """
 
 from dataclasses import dataclass, replace

@@ -129,7 +129,7 @@ def test_penalties_are_no_singular_matrices(plate):
 def test_missing_methods_of_mechanical_models_name_the_first_order_form():
     model = SecondOrder(np.eye(1), np.eye(1), np.eye(1), 1.0, 1.0)
     for name in ("damping", "dcgain", "poles", "isstable"):
-        with pytest.raises(AttributeError, match=rf"system\.to_state_space\(\)\.{name}"):
+        with pytest.raises(AttributeError, match=rf"use system\.{name}\(\) with system = model\.to_state_space\(\)"):
             getattr(model, name)
 
 
