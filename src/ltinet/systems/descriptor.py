@@ -142,7 +142,7 @@ def _unprescribed(E: Any, A: Any, B: Array) -> tuple[Indices, Indices]:
     driven = np.flatnonzero(B[single].any(axis=1))
     if len(driven):
         raise InvalidSystemError(
-            f"row {single[driven[0]]} of A and B prescribes state {states[driven[0]]} by an input, while column "
+            f"the descriptor system has index 2 or more: row {single[driven[0]]} of A and B prescribes state {states[driven[0]]} by an input, while column "
             f"{states[driven[0]]} of E is not zero, so that the derivative of the input would be needed; remove prescribed "
             "degrees of freedom: K[free][:, free], M[free][:, free], f[free]"
         )
