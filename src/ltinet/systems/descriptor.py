@@ -141,9 +141,10 @@ def _unprescribed(E: Any, A: Any, B: Array) -> tuple[Indices, Indices]:
     single, states = single[couples[states]], states[couples[states]]
     driven = np.flatnonzero(B[single].any(axis=1))
     if len(driven):
+        row, state = single[driven[0]], states[driven[0]]
         raise InvalidSystemError(
-            f"the descriptor system has index 2 or more: row {single[driven[0]]} of A and B prescribes state {states[driven[0]]} by an input, while column "
-            f"{states[driven[0]]} of E is not zero, so that the derivative of the input would be needed; remove prescribed "
+            f"the descriptor system has index 2 or more: row {row} of A and B prescribes state {state} by an input, while "
+            f"column {state} of E is not zero, so that the derivative of the input would be needed; remove prescribed "
             "degrees of freedom: K[free][:, free], M[free][:, free], f[free]"
         )
     everything = np.arange(n)
