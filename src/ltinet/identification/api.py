@@ -34,7 +34,7 @@ from ltinet.identification.modal_model import modal_model_of_system, to_continuo
 from ltinet.identification.order_selection import EstimationSettings
 from ltinet.identification.output_error import leading_part
 from ltinet.identification.preprocessing import choose_units
-from ltinet.identification.records import Record, n_samples, validate_timed_records
+from ltinet.identification.records import Record, n_samples, shift_records, validate_timed_records
 from ltinet.identification.result import IdentificationResult
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.state_space import StateSpace
@@ -136,11 +136,11 @@ def identify(  # noqa: PLR0913
     )
     units = choose_units(data.records)
     centered = tuple(units.scaled(Record(record.u - u_mean, record.y - y_mean)) for record in data.records)
-    delays = resolve_delays(delay, centered)
-    records = tuple(record.shifted(delays) for record in centered)
-    scale = np.std(np.concatenate([record.y for record in records]), axis=0)
+    scale = np.std(np.concatenate([record.y for record in centered]), axis=0)
     mirror = stable is True or (stable == "auto" and not options.is_complete)
-    settings = EstimationSettings(feedthrough, trend, linear, scale, mirror, max(map(len, records)))
+    settings = EstimationSettings(feedthrough, trend, linear, scale, mirror, max(map(len, centered)))
+    delays, delay_ranges = resolve_delays(delay, centered, settings)
+    records = shift_records(centered, delays)
     best = estimate(records, options, settings, callback or (lambda _: None), stable=stable)
     # The continuous-time system in the units of the user.
     squares = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
@@ -200,6 +200,8 @@ def identify(  # noqa: PLR0913
             levels=y_mean,
         ),
         time_unit=None if t is None else data.time_unit,
+        delay_ranges=delay_ranges,
+        duration=step * (max(map(len, records)) - 1),
     )
 
 

@@ -28,9 +28,16 @@ from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_init
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.output_error import MAX_PARAMETERS, ParameterLayout
 from ltinet.identification.preprocessing import ChannelUnits
-from ltinet.identification.records import Record, require_channels, validate_records
+from ltinet.identification.records import Record, require_channels, shift_records, validate_records
 from ltinet.identification.residual_analysis import ResidualTests, analyze_residuals, feedback_warning
-from ltinet.identification.uncertainty import ParameterCovariance, parameter_covariance, response_gradient
+from ltinet.identification.uncertainty import (
+    NORMAL_QUANTILE_99,
+    ParameterCovariance,
+    PoleUncertainty,
+    parameter_covariance,
+    pole_uncertainties,
+    response_gradient,
+)
 
 # Lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise.
 _MIN_NOISE_SHARE = 0.01
@@ -69,6 +76,18 @@ def compute_fits(comparisons: Sequence[DataComparison]) -> Array:
     )
     units = np.where(deviations > 0.0, deviations, np.maximum(sizes, np.finfo(float).tiny))
     return np.asarray(100.0 * (1.0 - errors / units))
+
+
+def drift_warning(poles: Sequence[PoleUncertainty], duration: float) -> tuple[str, ...]:
+    """Return a warning where a real pole is not distinguishable from 0, or slower than the longest record."""
+    for it in poles:
+        width = NORMAL_QUANTILE_99 * it.deviation.real
+        if not it.is_pair and (abs(it.pole.real) < 1.0 / duration or abs(it.pole.real) <= width):
+            return (
+                f"the real pole {it.pole.real:.3g} ± {width:.2g} is not distinguishable from 0, as for an integrator: "
+                'if outputs drift, try trend="linear"; else its gain and time constant need a longer record',
+            )
+    return ()
 
 
 # Records.
@@ -135,10 +154,8 @@ class RecordDiagnostics:
             )
         records = validate_records(u, y).records
         require_channels(records[0], self.modes.n_inputs, self.modes.n_outputs)
-        return tuple(
-            Record(record.u - self.input_offsets, record.y - self.output_offsets).shifted(self.delay)
-            for record in records
-        )
+        centered = tuple(Record(record.u - self.input_offsets, record.y - self.output_offsets) for record in records)
+        return shift_records(centered, self.delay)
 
 
 # Frequency responses.
