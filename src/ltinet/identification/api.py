@@ -19,6 +19,7 @@ from ltinet.identification.diagnostics import (
     RecordDiagnostics,
     ResponseDiagnostics,
     compute_fits,
+    drift_warning,
 )
 from ltinet.identification.estimation import (
     estimate,
@@ -164,6 +165,11 @@ def identify(  # noqa: PLR0913
         sample_time=step,
         notes=(_SLOPES_NOTE,) if trend == "linear" else (),
     )
+    warnings = model_warnings(model, records, fits=fits, n_doubled=continuous.n_doubled, notes=data.notes)
+    if trend != "linear":
+        warnings += drift_warning(
+            np.asarray(np.linalg.eigvals(continuous.A), dtype=np.complex128), step * n_samples(records)
+        )
     # Copies of the beginnings, so that long records can be released.
     parts = [leading_part(record, start) for record, start in zip(records, best.driven.starts, strict=True)]
     beginnings = tuple(Record(record.u.copy(), record.y.copy()) for record, _ in parts)
@@ -179,7 +185,7 @@ def identify(  # noqa: PLR0913
         input_offsets=u_mean,
         output_offsets=output_offsets,
         fits=fits,
-        fit_warnings=model_warnings(model, records, fits=fits, n_doubled=continuous.n_doubled, notes=data.notes),
+        fit_warnings=warnings,
         notes=(*data.notes, *best.notes),
         candidates=best.candidates,
         singular_values=best.singular_values,
@@ -201,7 +207,6 @@ def identify(  # noqa: PLR0913
         ),
         time_unit=None if t is None else data.time_unit,
         delay_ranges=delay_ranges,
-        duration=step * (max(map(len, records)) - 1),
     )
 
 

@@ -11,7 +11,7 @@ another state, one that is too long leaves an error. One more state explains a p
 that each order begins at the delays of the order before, or at the bound if that is better there. Records are
 prewhitened, so that errors of models with different delays can be compared by their likelihoods; delays are not
 distinguishable where twice the difference of log-likelihoods is below the 99 % quantile of χ² with one degree of
-freedom.
+freedom. The estimate is the middle of their range, since errors within it differ by chance.
 """
 
 from collections.abc import Iterator, Sequence
@@ -145,6 +145,11 @@ class _Delayed:
     cost: float
 
 
+def _middle(ends: tuple[int, int], best: int) -> int:
+    """Return the middle of a range, of two that are equally near the one towards the best delay."""
+    return sum(ends) // 2 + (sum(ends) % 2 and best > sum(ends) // 2)
+
+
 class _DelaySearch:
     """Search over orders and delays up to `reach`, with outputs of the same samples for all delays."""
 
@@ -181,7 +186,8 @@ class _DelaySearch:
                     break
         if best is None or n_worse < _N_WORSE_ORDERS:
             return None
-        return DelayEstimate(best.delays, tuple(self._range(best, j) for j in range(m)))
+        ranges = tuple(self._range(best, j) for j in range(m))
+        return DelayEstimate(tuple(map(_middle, ranges, best.delays)), ranges)
 
     def _upper_delays(self, bounds: Sequence[int | None]) -> tuple[int, ...]:
         """Return the bounds; of inputs without one the delays of the best model of two states, after one of one."""
@@ -236,7 +242,7 @@ class _DelaySearch:
 
     def _minimized(self, best: _Delayed, limits: Sequence[int]) -> _Delayed:
         """Return the best model by steps of one delay at a time, which are halved where they do not help."""
-        step = _FIRST_STEP
+        step, seen = _FIRST_STEP, {best.delays}
         while step:
             before = best.delays
             for j, limit in enumerate(limits):
@@ -244,7 +250,8 @@ class _DelaySearch:
                     trial = best
                     while 0 <= trial.delays[j] + signed <= limit:
                         delays = tuple(d + signed * (k == j) for k, d in enumerate(trial.delays))
-                        moved = self._refined(best.driven, delays)
+                        moved = None if delays in seen else self._refined(best.driven, delays)
+                        seen.add(delays)
                         if moved is None or moved.cost >= best.cost:
                             break
                         trial = best = moved

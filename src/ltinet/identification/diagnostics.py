@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet._util.floating_point import EPS, Array
+from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.frequency_data import FrequencyData, validate_frequency_data
 from ltinet.identification.frequency_fit import FittedResponse
@@ -31,11 +31,8 @@ from ltinet.identification.preprocessing import ChannelUnits
 from ltinet.identification.records import Record, require_channels, shift_records, validate_records
 from ltinet.identification.residual_analysis import ResidualTests, analyze_residuals, feedback_warning
 from ltinet.identification.uncertainty import (
-    NORMAL_QUANTILE_99,
     ParameterCovariance,
-    PoleUncertainty,
     parameter_covariance,
-    pole_uncertainties,
     response_gradient,
 )
 
@@ -78,16 +75,16 @@ def compute_fits(comparisons: Sequence[DataComparison]) -> Array:
     return np.asarray(100.0 * (1.0 - errors / units))
 
 
-def drift_warning(poles: Sequence[PoleUncertainty], duration: float) -> tuple[str, ...]:
-    """Return a warning where a real pole is not distinguishable from 0, or slower than the longest record."""
-    for it in poles:
-        width = NORMAL_QUANTILE_99 * it.deviation.real
-        if not it.is_pair and (abs(it.pole.real) < 1.0 / duration or abs(it.pole.real) <= width):
-            return (
-                f"the real pole {it.pole.real:.3g} ± {width:.2g} is not distinguishable from 0, as for an integrator: "
-                'if outputs drift, try trend="linear"; else its gain and time constant need a longer record',
-            )
-    return ()
+def drift_warning(poles: Complex, duration: float) -> tuple[str, ...]:
+    """Return a warning where a real pole is slower than all records together, as that of a drift or an integrator is."""
+    slow = np.flatnonzero((poles.imag == 0.0) & (np.abs(poles.real) * duration < 1.0))
+    if not len(slow):
+        return ()
+    pole = float(poles[slow[0]].real)
+    return (
+        f"the real pole {pole:.3g} is slower than the {duration:.4g} of the records show, and not distinguishable from 0: "
+        'if outputs drift, try trend="linear"; if the plant does not integrate, gain and time constants may be wrong',
+    )
 
 
 # Records.

@@ -187,7 +187,9 @@ def validate_timed_records(
     )
     usual = float(np.median(steps))
     coarse = float(resample) > _COARSE_STEP * usual
-    lost = (f"the step is {float(resample) / usual:.3g} times the usual one: faster changes are lost",) if coarse else ()
+    lost = (
+        (f"the step is {float(resample) / usual:.3g} times the usual one: faster changes are lost",) if coarse else ()
+    )
     return float(resample), data._replace(notes=(note, *lost, *data.notes))
 
 

@@ -57,9 +57,7 @@ def format_gains(system: StateSpace, widths: Array | None) -> list[str]:
     return lines
 
 
-def format_poles(
-    poles: Complex, uncertainties: Sequence[PoleUncertainty], time_unit: str | None = None
-) -> list[str]:
+def format_poles(poles: Complex, uncertainties: Sequence[PoleUncertainty], time_unit: str | None = None) -> list[str]:
     """Return one line for each real pole and each pair, the slowest first, with the number of those left out."""
     entries = []
     for it in sorted(uncertainties, key=lambda it: abs(it.pole)):
@@ -81,9 +79,7 @@ def _format_pole(pole: complex, width: complex | None, time_unit: str | None) ->
     constant = f"  {_time_constant(pole, time_unit)}" if _time_constant(pole, time_unit) else ""
     if width is None:
         return real + imaginary + unit + constant
-    return (
-        f"{real} [±{width.real:.2g}]" + (f"{imaginary} [±{width.imag:.2g}]" if imaginary else "") + unit + constant
-    )
+    return f"{real} [±{width.real:.2g}]" + (f"{imaginary} [±{width.imag:.2g}]" if imaginary else "") + unit + constant
 
 
 def _time_constant(pole: complex, time_unit: str | None) -> str:
@@ -140,8 +136,11 @@ class ReportPage(NamedTuple):
                 ("pole", "real part", "imaginary part", "time constant, or frequency and damping"),
                 _pole_rows(self),
             ),
-            *([_table_html("Gain at frequency 0, with 99 % intervals", ("gain",), [(it,) for it in self.gains])]
-              if self.gains else []),
+            *(
+                [_table_html("Gain at frequency 0, with 99 % intervals", ("gain",), [(it,) for it in self.gains])]
+                if self.gains
+                else []
+            ),
             "</section>\n<section>\n<h2>Figures</h2>",
             f'<div class="figures">\n{figures}\n</div>',
             "</section>\n<section>\n<h2>Candidate models</h2>",

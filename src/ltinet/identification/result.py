@@ -23,7 +23,7 @@ from ltinet._version import __version__
 from ltinet.construction import construct
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSignalError
-from ltinet.identification.diagnostics import CandidateSummary, Diagnostics, compute_fits, drift_warning
+from ltinet.identification.diagnostics import CandidateSummary, Diagnostics, compute_fits
 from ltinet.identification.estimation import validate_points
 from ltinet.identification.linear_parameters import Trend
 from ltinet.identification.modal_model import ModalModel
@@ -107,8 +107,6 @@ class IdentificationResult:
     delay_ranges
         First and last delay of each input whose models are not distinguishable at 99 %; empty for delays that were not
         estimated by their models.
-    duration
-        Duration of the longest record; None for a frequency response.
 
     """
 
@@ -132,7 +130,6 @@ class IdentificationResult:
     diagnostics: Diagnostics
     time_unit: str | None = None
     delay_ranges: tuple[tuple[int, int], ...] = ()
-    duration: float | None = None
 
     @cached_property
     def net(self) -> DynamicNetwork:
@@ -154,10 +151,7 @@ class IdentificationResult:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the model and its data, signs of a closed loop among them."""
-        drift = ()
-        if self.duration is not None and self.trend != "linear" and self.covariance is not None:
-            drift = drift_warning(self.pole_uncertainty(), self.duration)
-        return self.fit_warnings + drift + self.diagnostics.residual_warnings()
+        return self.fit_warnings + self.diagnostics.residual_warnings()
 
     @cached_property
     def covariance(self) -> ParameterCovariance | None:
@@ -376,7 +370,9 @@ class IdentificationResult:
             for name, value in zip(system.output_names, self.fits.tolist(), strict=True)
         ]
         if any(self.delay) or any(last for _, last in self.delay_ranges):
-            lines.append(f"  delay              {format_delays(self.delay, self.delay_ranges, self.dt, self.time_unit)}")
+            lines.append(
+                f"  delay              {format_delays(self.delay, self.delay_ranges, self.dt, self.time_unit)}"
+            )
         lines += [
             f"  {label:<18} {value}" for label, value in system.signal_settings.rows if label in ("u0", "y0", "note")
         ]
@@ -577,7 +573,7 @@ def _report_page(result: IdentificationResult, title: str) -> ReportPage:
     return ReportPage(
         title, summary, result.warnings, result.system.output_names, result.fits, result.poles(),
         result.pole_uncertainty() if result.covariance else (), result.candidates, tuple(_report_figures(result)),
-        __version__, tuple(format_gains(result.system, result._gain_widths())), result.time_unit,  # noqa: SLF001
+        __version__, tuple(format_gains(result.system, result._gain_widths())), result.time_unit,
     )  # fmt: skip
 
 
