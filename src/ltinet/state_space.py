@@ -663,7 +663,14 @@ class StateSpace(SystemOperators, LinearModel):
                 )
             replace(settings, input_delay=None, output_delay=None).refuse_unsupported("sensitivity()")
             matrices.append(delays_as_states(system.matrices, settings) if settings.has_delays else system.matrices)
-        return Sensitivities(*map(StateSpace.of, sensitivity_matrices(*matrices)))
+        # S and T are functions of the plant's outputs, CS gives and PS takes its inputs.
+        outputs, inputs = self.matrices.names.outputs, self.matrices.names.inputs
+        channels = [(outputs, outputs), (outputs, outputs), (outputs, inputs), (inputs, outputs)]
+        functions = [
+            system.with_names(SignalNames(*names))
+            for system, names in zip(sensitivity_matrices(*matrices), channels, strict=True)
+        ]
+        return Sensitivities(*map(StateSpace.of, functions))
 
     @property
     def _analyzed(self) -> tuple[SystemMatrices, SignalSettings]:

@@ -17,7 +17,6 @@ from ltinet._util.floating_point import Array, Complex
 from ltinet.identification.diagnostics import CandidateSummary
 from ltinet.identification.uncertainty import NORMAL_QUANTILE_99, PoleUncertainty
 from ltinet.plotting.figures import draw_offscreen
-from ltinet.state_space import StateSpace
 
 _MAX_POLES_SHOWN = 8  # in a table
 _MAX_GAINS_SHOWN = 6
@@ -41,14 +40,11 @@ def format_delays(
     return "; ".join(parts)
 
 
-def format_gains(system: StateSpace, widths: Array | None) -> list[str]:
-    """Return a line for each gain at frequency 0, with its 99 % interval where it is known; none with poles at 0."""
-    if not np.all(system.poles()):
-        return []
-    gains = system.dcgain()
+def format_gains(gains: Array, widths: Array | None, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    """Return a line for each gain `(p, m)` at frequency 0, with its 99 % interval where it is known; none without gains."""
     lines = []
-    for i, output in enumerate(system.output_names):
-        for j, source in enumerate(system.input_names):
+    for i, output in enumerate(outputs[: len(gains)]):
+        for j, source in enumerate(inputs):
             width = "" if widths is None else f" [±{widths[i, j]:.2g}]"
             names = "" if gains.size == 1 else f"  {source} to {output}"
             lines.append(f"{gains[i, j]:.5g}{width}{names}")

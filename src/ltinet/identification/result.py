@@ -18,6 +18,7 @@ from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
+from ltinet._util.other_names import missing_attribute
 from ltinet._util.text import format_count, format_path, sanitize
 from ltinet._version import __version__
 from ltinet.construction import construct
@@ -35,9 +36,10 @@ from ltinet.identification.uncertainty import (
     ParameterCovariance,
     PoleUncertainty,
     StepBand,
+    delayed_frequency_band,
+    delayed_step_band,
     frequency_band,
     pole_uncertainties,
-    step_band,
 )
 from ltinet.plotting.channels import Pair
 from ltinet.plotting.figures import figure_of
@@ -268,7 +270,9 @@ class IdentificationResult:
         return pole_uncertainties(self._require_covariance(), self.dt)
 
     def frequency_band(self, omega: ArrayLike) -> FrequencyBand:
-        """Return H(jω) of the system, without delays, with the covariance of every entry.
+        """Return H(jω) of the system, delays included, with the covariance of every entry.
+
+        Delays are whole samples and count as exact.
 
         Parameters
         ----------
@@ -281,10 +285,13 @@ class IdentificationResult:
             Response and covariance.
 
         """
-        return frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
+        band = frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
+        return delayed_frequency_band(band, self._total_delay) if self._total_delay.any() else band
 
     def step_band(self, t: ArrayLike) -> StepBand:
-        """Return step responses of the system from rest, without delays, with their standard deviations.
+        """Return step responses of the system from rest, delays included, with their standard deviations.
+
+        Delays are whole samples and count as exact.
 
         Parameters
         ----------
@@ -297,24 +304,40 @@ class IdentificationResult:
             Responses and standard deviations.
 
         """
-        return step_band(self._require_covariance(), validate_points(t, "t"), self.dt)
+        return delayed_step_band(self._require_covariance(), validate_points(t, "t"), self.dt, self._total_delay)
+
+    @property
+    def _total_delay(self) -> Array:
+        """Delays from every input to every output, `(p, m)`, in units of time."""
+        return self.system.signal_settings.total_delay(self.system.n_outputs, self.system.n_inputs)
 
     def _require_covariance(self) -> ParameterCovariance:
         if self.covariance is None:
             raise InvalidSignalError(f"{_NO_COVARIANCE}; identify a smaller order, or from fewer and longer records")
         return self.covariance
 
-    def _gain_widths(self) -> Array | None:
-        """Return half the 99 % intervals of the gains at frequency 0, `(p, m)`; None without a covariance."""
-        if self.covariance is None or not np.all(self.poles()):
-            return None
-        band = frequency_band(self.covariance, np.zeros(1), self.dt)
-        return np.asarray(NORMAL_QUANTILE_99 * np.sqrt(np.maximum(band.covariance[0, ..., 0, 0], 0.0)))
+    def _gain_lines(self) -> list[str]:
+        """Return the gains at frequency 0 with their 99 % intervals, a line for each; none with a pole at 0."""
+        if not np.all(self.poles()):
+            return []
+        widths = None
+        if self.covariance is not None:
+            variance = frequency_band(self.covariance, np.zeros(1), self.dt).covariance[0, ..., 0, 0]
+            widths = np.asarray(NORMAL_QUANTILE_99 * np.sqrt(np.maximum(variance, 0.0)))
+        return format_gains(self.system.dcgain(), widths, self.system.input_names, self.system.output_names)
 
     @property
     def plot(self) -> "IdentificationPlots":
         """Plots: `result.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
         return IdentificationPlots(self)
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and hasattr(StateSpace, name):
+                text = f"{type(self).__name__!r} object has no attribute {name!r}; use result.system.{name}"
+                raise AttributeError(text, name=name, obj=self)
+            raise missing_attribute(self, name, system="result.system")
 
     def report(self, path: str | os.PathLike[str], *, title: str = "measured data") -> None:
         """Write an HTML page with fits, poles, warnings, candidate models and five figures; it needs matplotlib.
@@ -376,7 +399,7 @@ class IdentificationResult:
         lines += [
             f"  {label:<18} {value}" for label, value in system.signal_settings.rows if label in ("u0", "y0", "note")
         ]
-        lines += [f"  gain               {gain}" for gain in format_gains(system, self._gain_widths())]
+        lines += [f"  gain               {gain}" for gain in self._gain_lines()]
         lines += format_poles(self.poles(), self.pole_uncertainty() if self.covariance else (), self.time_unit)
         if not self.covariance:
             lines.append(f"  note               no confidence intervals: {_NO_COVARIANCE}")
@@ -514,7 +537,7 @@ class IdentificationPlots:
         pairs: Sequence[Pair] | None = None,
         figure: "Figure | SubFigure | None" = None,
     ) -> "Figure":
-        """Draw magnitude and phase of H(jω), without the delay, with 99 % bands.
+        """Draw magnitude and phase of H(jω), delays included, with 99 % bands.
 
         Parameters
         ----------
@@ -534,7 +557,8 @@ class IdentificationPlots:
         band = self.result.frequency_band(omega)
         panels = draw_uncertain_bode(
             omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
-            pairs=pairs, names=system.output_names, input_names=system.input_names, figure=figure,
+            pairs=pairs, names=system.output_names, input_names=system.input_names, delays=self.result._total_delay,
+            figure=figure,
         )  # fmt: skip
         if self.result.time_unit is not None:
             panels[-1].set_xlabel(f"frequency (rad/{self.result.time_unit})")
@@ -573,7 +597,7 @@ def _report_page(result: IdentificationResult, title: str) -> ReportPage:
     return ReportPage(
         title, summary, result.warnings, result.system.output_names, result.fits, result.poles(),
         result.pole_uncertainty() if result.covariance else (), result.candidates, tuple(_report_figures(result)),
-        __version__, tuple(format_gains(result.system, result._gain_widths())), result.time_unit,
+        __version__, tuple(result._gain_lines()), result.time_unit,
     )  # fmt: skip
 
 

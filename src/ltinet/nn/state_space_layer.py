@@ -7,7 +7,7 @@ x' = A x + B u, y = C x + D u with one time step for each channel, trained in co
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias, final
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, final
 
 import numpy as np
 import torch
@@ -34,14 +34,16 @@ from ltinet.systems.signal_names import UNNAMED
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import require_continuous_time
 from ltinet.torch.channels import (
+    ChannelKernels,
     advance_channels,
+    build_channel_kernels,
     channel_of,
     channel_step,
-    run_channels_from_rest,
-    run_channels_in_blocks,
+    run_channels,
     scale_time,
     split_channels,
 )
+from ltinet.torch.cuda_graphs import CudaGraphCache, graph_key
 from ltinet.torch.linear_network import rebuild_network
 from ltinet.torch.packed_system import PackedSystem, pack_system
 from ltinet.torch.parameters import (
@@ -57,14 +59,19 @@ from ltinet.torch.parameters import (
 from ltinet.torch.planner import (
     MAX_CONVOLUTION_GROWTH,
     InitialState,
+    Kernels,
+    Plan,
     ProblemSizes,
+    build_kernels,
+    needs_kernels_only,
     run_from_initial_state,
+    run_kernels,
     select_block_width,
     select_plan,
     warn_of_single_precision,
 )
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
-from ltinet.torch.uniform import advance_one_step, time_block_kernels
+from ltinet.torch.uniform import advance_one_step
 from ltinet.torch.validation import (
     DoublePrecisionModule,
     compute_dtype,
@@ -84,6 +91,7 @@ _MATRICES: dict[str, Callable[[int], tuple[Array, Array]]] = {
     "legt": legt_matrices,
     "fout": fout_matrices,
 }
+AnyKernels = TypeVar("AnyKernels", Kernels, ChannelKernels)
 TimeStep: TypeAlias = float | tuple[float, float]
 DEFAULT_STATES = 64
 DEFAULT_DT = (1e-3, 1e-1)
@@ -177,17 +185,18 @@ class StateSpaceLayer(DoublePrecisionModule):
         self.register_buffer("log_dt_at_start", torch.log(time_steps))
         self.growth = float((tensors.parameters["held_rates"].max() if len(self.held_rates) else 0.0) * high)
         self._step_cache = ParameterCache[OneStep]()
+        self.cuda_graphs = CudaGraphCache()
         self._checks_precision = True
 
     @property
     def dt(self) -> Tensor:
         """Time steps: one for each channel; with `mixing` one for each pole of S4D starts, otherwise a single one."""
-        return self.dt_at_start * relative_exp(self.log_dt, self.log_dt_at_start)
+        return _time_steps(self._tensors())
 
     @property
     def poles(self) -> NDArray[np.complex128]:
         """Poles in continuous time: `(d_model, n_states)`, with `mixing` `(n_states,)`."""
-        system = build_system({**parameters_of(self), **self._buffers})
+        system = build_system(self._tensors())
         values = poles_of(system if self.mixing else split_channels(system, self.d_model))
         return np.asarray(values.cpu().numpy(), dtype=np.complex128)
 
@@ -199,7 +208,7 @@ class StateSpaceLayer(DoublePrecisionModule):
         str
             Text within the parentheses of the printed module.
         """
-        system = build_system({**parameters_of(self), **self._buffers})
+        system = build_system(self._tensors())
         n_systems = 1 if self.mixing else self.d_model
         with torch.no_grad():
             low, high = float(self.dt.min()), float(self.dt.max())
@@ -217,10 +226,7 @@ class StateSpaceLayer(DoublePrecisionModule):
         TensorSystem
             A and B times the time step, C and D; with an axis of channels in front unless `mixing`.
         """
-        scaled = scale_time(
-            build_system({**parameters_of(self), **self._buffers}), self.dt.index_select(0, self.time_step_of_state)
-        )
-        return scaled if self.mixing else split_channels(scaled, self.d_model)
+        return self._system_of(self._tensors())
 
     @outside_compiled_graphs
     def forward(self, u: Tensor, *, state: Tensor | None = None, return_state: bool = False) -> Any:
@@ -251,30 +257,46 @@ class StateSpaceLayer(DoublePrecisionModule):
         batch = tuple(u.shape[:-2])
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(compute_dtype(u.dtype)).reshape(-1, *u.shape[-2:])
-            w, step = self._state_rows(state, batch), self.one_step()
-            if self.mixing:
-                sizes = ProblemSizes.of(samples, n_states=self.n_states, n_outputs=self.d_model, growth=self.growth)
-                plan = select_plan(sizes)
-                if plan.algorithm == "scan" and samples.dtype == torch.float32 and self._checks_precision:
-                    self._checks_precision = False
-                    warn_of_single_precision(step, samples)
-                y, end = run_from_initial_state(
-                    step, samples, InitialState(w=w), plan, growth=self.growth, with_end=return_state
-                )
-            else:
-                y, end = self._run_channels(step, samples, w, with_end=return_state)
+            run = self._run_mixing if self.mixing else self._run_channels
+            y, end = run(samples, self._state_rows(state, batch), with_end=return_state)
         y = y.view(u.shape).to(u.dtype)
         return (y, self._user_state(end, batch)) if return_state and end is not None else y
 
-    def _run_channels(
-        self, step: OneStep, u: Tensor, w: Tensor | None, *, with_end: bool
-    ) -> tuple[Tensor, Tensor | None]:
+    def _run_mixing(self, u: Tensor, w: Tensor | None, *, with_end: bool) -> tuple[Tensor, Tensor | None]:
+        """Run one system from all channels to all channels."""
+        sizes = ProblemSizes.of(u, n_states=self.n_states, n_outputs=self.d_model, growth=self.growth)
+        plan, initial, steps, dtype = select_plan(sizes), InitialState(w=w), u.shape[1], u.dtype
+        if plan.algorithm == "scan" and dtype == torch.float32 and self._checks_precision:
+            self._checks_precision = False
+            warn_of_single_precision(self.one_step(), u)
+
+        def build(step: OneStep) -> Kernels:
+            return build_kernels(step, plan, steps, dtype)
+
+        if needs_kernels_only(plan, initial, growth=self.growth, with_end=with_end):
+            kernels = self._captured_kernels(graph_key(plan, steps, dtype), build)
+            if kernels is not None:
+                return run_kernels(kernels, u, w)
+        return run_from_initial_state(self.one_step(), u, initial, plan, growth=self.growth, with_end=with_end)
+
+    def _run_channels(self, u: Tensor, w: Tensor | None, *, with_end: bool) -> tuple[Tensor, Tensor | None]:
         """Run independent channels: a convolution where no state is given or required and none grows."""
         sizes = ProblemSizes.of(u[..., :1], n_states=self.n_states, n_outputs=1, growth=self.growth)
-        if w is None and not with_end and sizes.growth <= MAX_CONVOLUTION_GROWTH:
-            return run_channels_from_rest(step, u, linear=self.hold == "linear"), None
-        kernels = time_block_kernels(step, select_block_width(sizes), u.shape[1], u.dtype)
-        return run_channels_in_blocks(kernels, u, w)
+        from_rest = w is None and not with_end and sizes.growth <= MAX_CONVOLUTION_GROWTH
+        plan = Plan("convolution", 1) if from_rest else Plan("time blocks", select_block_width(sizes))
+        steps, dtype = u.shape[1], u.dtype
+
+        def build(step: OneStep) -> ChannelKernels:
+            return build_channel_kernels(step, plan, steps, dtype, linear=self.hold == "linear")
+
+        kernels = self._captured_kernels(graph_key(plan, steps, dtype), build)
+        return run_channels(build(self.one_step()) if kernels is None else kernels, u, w)
+
+    def _captured_kernels(self, key: tuple[Any, ...], build: Callable[[OneStep], AnyKernels]) -> AnyKernels | None:
+        """Return kernels computed by a CUDA graph, or None where they are computed without one."""
+        return self.cuda_graphs.kernels(
+            key, lambda tensors: build(self._step_of(tensors)), self._parameters_by_name(), dict(self._buffers)
+        )
 
     def step(self, u: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the layer on one sample.
@@ -369,13 +391,22 @@ class StateSpaceLayer(DoublePrecisionModule):
         OneStep
             Matrices of the exact step; with an axis of channels in front unless `mixing`.
         """
-        return self._step_cache.get([*parameters_of(self).values(), self.log_dt], self._matrices_of_step)
+        return self._step_cache.get(list(self._parameters_by_name().values()), lambda: self._step_of(self._tensors()))
 
-    def _matrices_of_step(self) -> OneStep:
-        linear = self.hold == "linear"
-        return (
-            one_step(self.system(), 1.0, linear=linear) if self.mixing else channel_step(self.system(), linear=linear)
-        )
+    def _parameters_by_name(self) -> dict[str, Tensor]:
+        return {**parameters_of(self), "log_dt": self.log_dt}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {**self._parameters_by_name(), **self._buffers}
+
+    def _system_of(self, tensors: dict[str, Tensor]) -> TensorSystem:
+        scale = _time_steps(tensors).index_select(0, tensors["time_step_of_state"])
+        scaled = scale_time(build_system(tensors), scale)
+        return scaled if self.mixing else split_channels(scaled, self.d_model)
+
+    def _step_of(self, tensors: dict[str, Tensor]) -> OneStep:
+        system, linear = self._system_of(tensors), self.hold == "linear"
+        return one_step(system, 1.0, linear=linear) if self.mixing else channel_step(system, linear=linear)
 
     def _state_rows(self, state: Tensor | None, batch: tuple[int, ...]) -> Tensor | None:
         """Return a validated state as `(B, n)`, or `(d_model, B, n)` for channels."""
@@ -396,9 +427,13 @@ class StateSpaceLayer(DoublePrecisionModule):
         return state.movedim(0, 1).reshape(*batch, self.d_model, self.n_states)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        """Discard the cache when the tensors are moved."""
-        self._step_cache = ParameterCache()
+        """Discard the caches when the tensors are moved."""
+        self._step_cache, self.cuda_graphs = ParameterCache(), CudaGraphCache()
         return super()._apply(fn, recurse)
+
+
+def _time_steps(tensors: dict[str, Tensor]) -> Tensor:
+    return tensors["dt_at_start"] * relative_exp(tensors["log_dt"], tensors["log_dt_at_start"])
 
 
 class _Start(NamedTuple):

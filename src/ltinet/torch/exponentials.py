@@ -46,10 +46,10 @@ class ComplexPair(NamedTuple):
     im: Tensor
 
 
-def pair_phi(x: Tensor, y: Tensor) -> tuple[ComplexPair, ComplexPair]:
-    """Compute φ₁ and φ₂ of x + iy."""
-    re, im = _Phi.apply(2, x, y)
-    return ComplexPair(re[0], im[0]), ComplexPair(re[1], im[1])
+def pair_phi(x: Tensor, y: Tensor, *, count: int = 2) -> tuple[ComplexPair, ...]:
+    """Compute φ₁ … φ_count of x + iy."""
+    re, im = _Phi.apply(count, x, y)
+    return tuple(ComplexPair(re[k], im[k]) for k in range(count))
 
 
 class _Phi(torch.autograd.Function):

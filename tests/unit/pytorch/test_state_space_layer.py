@@ -155,7 +155,7 @@ def test_gradients_of_convolution_blocks_and_steps_are_equal(init):
 
 
 def test_convolution_has_exact_derivatives_of_all_kinds():
-    u, h = torch.randn(2, 3, 7, dtype=torch.float64), torch.randn(3, 7, dtype=torch.float64)
+    u, h = torch.randn(2, 7, 3, dtype=torch.float64), torch.randn(3, 7, dtype=torch.float64)
     arguments = (u.requires_grad_(), h.requires_grad_())
     assert torch.autograd.gradcheck(_ChannelConvolution.apply, arguments, check_forward_ad=True)
 
