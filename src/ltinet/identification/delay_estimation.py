@@ -147,7 +147,7 @@ class _Delayed:
 
 def _middle(ends: tuple[int, int], best: int) -> int:
     """Return the middle of a range, of two that are equally near the one towards the best delay."""
-    return sum(ends) // 2 + (sum(ends) % 2 and best > sum(ends) // 2)
+    return sum(ends) // 2 + int(sum(ends) % 2 == 1 and best > sum(ends) // 2)
 
 
 class _DelaySearch:

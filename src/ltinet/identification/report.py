@@ -158,7 +158,7 @@ def _pole_rows(page: ReportPage) -> list[tuple[str, ...]]:
             (str(number), f"{pole.real:.5g}", f"±{pole.imag:.5g}", _time_constant(pole, page.time_unit))
             for number, pole in enumerate(upper, 1)
         ]
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for number, it in enumerate(page.uncertainties, 1):
         width = NORMAL_QUANTILE_99 * it.deviation
         imaginary = f"±({it.pole.imag:.5g} ± {width.imag:.2g})" if it.is_pair else "0"
