@@ -114,7 +114,7 @@ def _n_lags(records: tuple[Record, ...]) -> int:
     """Return the number of lags of the ARX model."""
     n_channels = int(records[0].u.shape[1] + records[0].y.shape[1])
     count = sum(min(len(record), _MAX_SAMPLES) for record in records)
-    return min(max(_MIN_LAGS, round(count ** (1.0 / 3.0))), count // (4 * n_channels))
+    return min(max(_MIN_LAGS, round(float(np.cbrt(count)))), count // (4 * n_channels))
 
 
 def _arx_regression(records: tuple[Record, ...], lags: int) -> tuple[Array, Array]:
