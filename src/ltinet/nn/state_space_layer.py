@@ -15,21 +15,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ltinet._util.floating_point import Array
+from ltinet._util.text import format_count
 from ltinet.construction import construct
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
+from ltinet.files import named_system
 from ltinet.nn.maps import require_positive_integers
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.signals.times import as_time_step
 from ltinet.state_space import StateSpace
-from ltinet.systems.hippo import (
-    fout_matrices,
-    legs_matrices,
-    legt_matrices,
-    s4d_inv_poles,
-    s4d_legs_poles,
-    s4d_lin_poles,
-)
+from ltinet.systems.hippo import s4d_inv_poles, s4d_legs_poles, s4d_lin_poles
 from ltinet.systems.signal_names import UNNAMED
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import require_continuous_time
@@ -45,7 +40,7 @@ from ltinet.torch.channels import (
 )
 from ltinet.torch.cuda_graphs import CudaGraphCache, graph_key
 from ltinet.torch.linear_network import rebuild_network
-from ltinet.torch.packed_system import PackedSystem, pack_system
+from ltinet.torch.packed_system import PARAMETERS_BY_PART, PackedSystem, pack_system
 from ltinet.torch.parameters import (
     ParameterCache,
     build_system,
@@ -73,24 +68,20 @@ from ltinet.torch.planner import (
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
 from ltinet.torch.uniform import advance_one_step
 from ltinet.torch.validation import (
-    DoublePrecisionModule,
+    SampledModule,
     compute_dtype,
     outside_compiled_graphs,
     validate_input,
     validate_states,
 )
 
-InitName = Literal["s4d_lin", "s4d_inv", "s4d_legs", "hippo_legs", "legt", "fout"]
+InitName = Literal["s4d_lin", "s4d_inv", "s4d_legs", "hippo_legs", "hippo_legt", "hippo_fout"]
 _POLES: dict[str, Callable[[int], NDArray[np.complex128]]] = {
     "s4d_lin": s4d_lin_poles,
     "s4d_inv": s4d_inv_poles,
     "s4d_legs": s4d_legs_poles,
 }
-_MATRICES: dict[str, Callable[[int], tuple[Array, Array]]] = {
-    "hippo_legs": legs_matrices,
-    "legt": legt_matrices,
-    "fout": fout_matrices,
-}
+_HIPPO_SYSTEMS = ("hippo_legs", "hippo_legt", "hippo_fout")
 AnyKernels = TypeVar("AnyKernels", Kernels, ChannelKernels)
 TimeStep: TypeAlias = float | tuple[float, float]
 DEFAULT_STATES = 64
@@ -98,7 +89,7 @@ DEFAULT_DT = (1e-3, 1e-1)
 
 
 @final
-class StateSpaceLayer(DoublePrecisionModule):
+class StateSpaceLayer(SampledModule):
     """Layer of state-space systems x' = A x + B u, y = C x + D u for sequences `(…, T, d_model)`.
 
     By default each channel has a system of its own with one input and one output, as in S4D; with `mixing` one system
@@ -106,12 +97,25 @@ class StateSpaceLayer(DoublePrecisionModule):
     activations are modules of PyTorch beside it. Parameters are float64; sequences are run in their own type.
 
     Starts: "s4d_lin", poles −1/2 ± iπk; "s4d_inv", −1/2 ± i (N/π) (N/(2k+1) − 1); "s4d_legs", the eigenvalues of the
-    normal part of HiPPO-LegS; all three diagonal with B = 1. "hippo_legs", "legt" and "fout" are the HiPPO matrices of
-    `ltinet.named_system`, block-diagonalized. C and D are drawn at random, with `mixing` B too, by `torch.manual_seed`.
-    A system or network is taken as it is, in each channel.
+    normal part of HiPPO-LegS; all three diagonal with B = 1. "hippo_legs", "hippo_legt" and "hippo_fout" are the HiPPO
+    matrices of `ltinet.named_system`, block-diagonalized; the prefix may be left out. C and D are drawn at random, with
+    `mixing` B too, by `torch.manual_seed`. A system or network is taken as it is, in each channel. Stable poles stay
+    stable in training; those of a given system that do not decay are in `held_rates`, which is not trained.
 
-    `state_dict` holds all numbers: `torch.save(layer.state_dict(), path)`, and `load_state_dict` into a layer of the same
-    sizes and start. `to_network` converts a channel, or a layer with `mixing`, to a `DynamicNetwork`.
+    With a zero hold the response to a unit sample is D, C Γ, C P Γ, C P² Γ, …, as of a sampled system in continuous time:
+    an input acts on the state at the next sample. In S4D, S5 and LRU the state is updated first: D + C Γ, C P Γ, C P² Γ, ….
+    Their outputs are those of a layer with C P for C and D + C Γ for D.
+
+    `state_dict` holds all numbers and the hold: `torch.save(layer.state_dict(), path)`, and `load_state_dict` into a layer
+    of the same sizes, start and hold. `to_network` converts a channel, or a layer with `mixing`, to a `DynamicNetwork`.
+
+    Parameters of A are `log_decay` and `frequency`, in starts with coupled blocks also `log_above`, `log_below` and
+    `couplings`; `log_dt` has the time steps. The states of all channels are side by side: B is `(d_model n_states, 1)`, C
+    is `(1, d_model n_states)` and D is `(d_model, 1)`; with `mixing` they are `(n_states, d_model)`, `(d_model, n_states)`
+    and `(d_model, d_model)`. The real parts of all pairs come first, then their imaginary parts, reals, and coupled blocks
+    sorted by size, each kind channel by channel. For S4D starts `b_re, b_im = layer.B.view(2, d_model, n_states // 2)` and
+    `c_re, c_im = layer.C.view(2, d_model, n_states // 2)`: a complex state is z' = λ z + (b_re + i b_im) u, and the output
+    is the sum of Re((c_re − i c_im) z).
 
     Parameters
     ----------
@@ -134,6 +138,8 @@ class StateSpaceLayer(DoublePrecisionModule):
     ------
     InvalidNetworkError
         A size, the start or the time step is not valid.
+    InvalidSystemError
+        A given system is not valid, or `n_states` is even for "hippo_fout".
 
     Examples
     --------
@@ -162,11 +168,11 @@ class StateSpaceLayer(DoublePrecisionModule):
         low, high = _validate_time_steps(DEFAULT_DT if dt is None else dt)
         self.d_model = self.n_inputs = self.n_outputs = d_model
         self.n_states, self.mixing, self.hold = start.packed.B.shape[0], mixing, validate_hold(hold)
-        self.init = init if isinstance(init, str) else type(init).__name__
+        self.init = init if isinstance(init, str) else "system"
         packed = _mixing_system(start, d_model) if mixing else _channel_systems(start, d_model)
         tensors = initial_tensors(packed)
         for name, values in tensors.parameters.items():
-            self.register_parameter(name, nn.Parameter(values))
+            self.register_parameter(name, nn.Parameter(values, requires_grad=name not in PARAMETERS_BY_PART["held"]))
         for name, values in tensors.constants.items():
             if name not in ("from_user", "to_user"):
                 self.register_buffer(name, values)
@@ -209,12 +215,12 @@ class StateSpaceLayer(DoublePrecisionModule):
             Text within the parentheses of the printed module.
         """
         system = build_system(self._tensors())
-        n_systems = 1 if self.mixing else self.d_model
+        n_systems, kind = (1, "mixed by") if self.mixing else (self.d_model, "each with")
         with torch.no_grad():
             low, high = float(self.dt.min()), float(self.dt.max())
         steps = f"{low:.3g}" if low == high else f"{low:.3g} … {high:.3g}"
         return (
-            f"{self.d_model} channels, {'mixed by' if self.mixing else 'each with'} {describe_poles(system, n_systems)},\n"
+            f"{format_count(self.d_model, 'channel')}, {kind} {describe_poles(system, n_systems)},\n"
             f"{describe_parameters(self)}, init={self.init!r}, dt={steps}, hold={self.hold!r}"
         )
 
@@ -448,12 +454,12 @@ class _Start(NamedTuple):
 
 def _named_start(init: str, n_states: int | None) -> _Start:
     n = DEFAULT_STATES if n_states is None else n_states
-    if init in _MATRICES:
-        A, B = _MATRICES[init](n)
-        return _Start(pack_system(construct((A, B, np.eye(n)))._context), 1.0)
+    hippo = f"hippo_{init.removeprefix('hippo_')}"
+    if hippo in _HIPPO_SYSTEMS:
+        return _Start(pack_system(construct(named_system(hippo, n_states=n))._context), 1.0)
     if init not in _POLES:
         raise InvalidNetworkError(
-            f"init is {init!r}; give one of {', '.join([*_POLES, *_MATRICES])}, a system or a network."
+            f"init is {init!r}; give one of {', '.join([*_POLES, *_HIPPO_SYSTEMS])}, a system or a network."
         )
     if n % 2:
         raise InvalidNetworkError(f"n_states must be even for {init}, which has conjugate pairs of poles, got {n}.")

@@ -56,7 +56,7 @@ from ltinet.torch.planner import (
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
 from ltinet.torch.uniform import advance_one_step
 from ltinet.torch.validation import (
-    DoublePrecisionModule,
+    SampledModule,
     compute_dtype,
     outside_compiled_graphs,
     validate_input,
@@ -119,7 +119,7 @@ NetworkType = TypeVar("NetworkType")
 
 
 @final
-class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
+class LinearNetwork(SampledModule, Generic[NetworkType]):
     """Trainable network: `model(u)` maps `(…, T, m)` to `(…, T, p)`, before training exactly as `net.simulate` does.
 
     `net.to_torch(dt)` constructs one. Parameters are float64 on any device; kernels are built in float64 and rounded
@@ -128,6 +128,8 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
     Trainable parts are "poles" (decay rates and frequencies), "couplings" inside coupled blocks, "B", "C", "D" and
     "held", the rates of integrators, undamped and unstable poles, which training may make unstable. Decay rates are
     e^p with p limited to ±16 around its initial value.
+
+    `state_dict` also has dt and hold, and `load_state_dict` refuses others.
 
     Parameters
     ----------

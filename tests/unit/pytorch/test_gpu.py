@@ -122,7 +122,7 @@ def test_per_sample_gradients_by_vmap() -> None:
 
 @pytest.mark.parametrize("hold", ["zero", "linear"])
 @pytest.mark.parametrize("mixing", [False, True])
-@pytest.mark.parametrize("init", ["s4d_lin", "legt"])
+@pytest.mark.parametrize("init", ["s4d_lin", "hippo_legt"])
 def test_state_space_layers(init: str, mixing: bool, hold: str) -> None:
     torch.manual_seed(3)
     here = StateSpaceLayer(3, 8, init=init, mixing=mixing, hold=hold)
