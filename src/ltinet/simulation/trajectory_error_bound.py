@@ -290,10 +290,7 @@ class TrajectoryErrorBound:
         realization = run.realization
         if realization.origin is None and realization.form is not None:  # the states of a file that contains A only
             coordinates, T_inv = realization.coordinates, realization.form.T_inv
-            sizes = np.abs(run.x0) @ np.abs(T_inv).T
-            sizes = (
-                coordinates.neurons_from_blocks(sizes) if False else sizes @ np.abs(coordinates.to_neurons.toarray()).T
-            )
+            sizes = np.abs(run.x0) @ np.abs(T_inv).T @ np.abs(coordinates.to_neurons.toarray()).T
             return np.zeros_like(x), 2.0 * (x.shape[1] + 4) * EPS * sizes / self._units
         errors = run.x0 / self._units - x
         amplified = np.abs(errors) @ np.maximum(np.abs(self._equation_step), np.eye(x.shape[1])).T
