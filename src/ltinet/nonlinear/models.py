@@ -8,7 +8,7 @@ The classes differ in the terms that they have. `linear` is the part without pro
 point. `ltinet.construct(model)` gives the network that simulates the model.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -30,6 +30,7 @@ from ltinet.signals.sampled import Hold
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import Matrix, MatrixLike, SparseMatrix
 from ltinet.systems.signal_names import NamesLike, SignalNames
+from ltinet.systems.system_matrices import SystemMatrices
 
 _MAX_NEWTON_STEPS = 50  # Newton's method doubles the digits in a step; more steps mean that there is no equilibrium
 # Derivative of a state, relative to the sum of the sizes of its terms, up to which a state counts as an equilibrium: one
@@ -87,6 +88,10 @@ class NonlinearModel:
         if self.linear.dt is not None:
             raise InvalidSystemError(
                 f"models with products are continuous in time, but the linear part has dt = {self.linear.dt:g}"
+            )
+        if self.linear.sparse is not None and self.linear.sparse.mass is not None:
+            raise InvalidSystemError(
+                "models with products have no E; multiply all matrices of the states by its inverse"
             )
 
     @property
@@ -314,7 +319,7 @@ class NonlinearModel:
             return NotImplemented
         mine, others = self.terms.arrays(), other.terms.arrays()
         return type(self) is type(other) and self.linear == other.linear and mine.keys() == others.keys() and all(
-            matrix.shape == others[name].shape and not np.any(_dense_if_small(matrix != others[name]))
+            matrix.shape == others[name].shape and not np.any(_dense(matrix != others[name]))
             for name, matrix in mine.items()
         )  # fmt: skip
 
@@ -403,6 +408,39 @@ class Bilinear(NonlinearModel):
             output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
         )  # fmt: skip
         super().__init__(linear, ProductTerms(_input_matrices(N, linear), (), (), (), (), None))
+
+    @classmethod
+    def from_pymor(cls, model: Any) -> Self:
+        """Convert a `BilinearModel` of pyMOR, also with an invertible E.
+
+        Parameters
+        ----------
+        model : pymor.models.iosys.BilinearModel
+            Model in continuous time without parameters.
+
+        Returns
+        -------
+        Bilinear
+            The same model, with matrices in place of operators.
+
+        Raises
+        ------
+        InvalidSystemError
+            If the model depends on parameters, is in discrete time, or E is singular.
+        """
+        if getattr(model, "parameters", None):
+            raise InvalidSystemError(
+                f"the BilinearModel depends on parameters ({', '.join(model.parameters)}); fix them first, operator by "
+                "operator: model.A.assemble(mu)"
+            )
+        from pymor.algorithms.to_matrix import to_matrix  # the model is of pyMOR, which is therefore installed
+        from pymor.operators.constructions import IdentityOperator
+
+        A, B, C, D = (to_matrix(operator) for operator in (model.A, model.B, model.C, model.D))
+        E = None if isinstance(model.E, IdentityOperator) else to_matrix(model.E)
+        linear = StateSpace(A, _dense(B), _dense(C), _dense(D), E=E, dt=model.sampling_time)
+        terms = ProductTerms(_input_matrices([to_matrix(N) for N in model.N], linear), (), (), (), (), None)
+        return cls.of(*without_mass(linear, terms))
 
     @property
     def N(self) -> tuple[SparseMatrix, ...]:
@@ -586,6 +624,29 @@ class QuadraticBilinear(NonlinearModel):
         return quadratic_matrix(self.factors)
 
 
+def without_mass(linear: StateSpace, terms: ProductTerms) -> tuple[StateSpace, ProductTerms]:
+    """Return the linear part and the products of E x' = … after multiplication by E⁻¹; both unchanged without an E."""
+    E = linear.matrices.state_equation[0]
+    if E is None:
+        return linear, terms
+
+    def solve(matrix: Any) -> Any:
+        return np.linalg.solve(_dense(E), _dense(matrix))
+
+    def solve_sparse(matrix: Any) -> SparseMatrix:
+        return sparse.csr_array(solve(matrix))
+
+    matrices = SystemMatrices(linear.A, linear.B, linear.C, linear.D, dt=linear.dt, names=linear.matrices.names)
+    explicit = replace(
+        terms,
+        N=tuple(map(solve_sparse, terms.N)),
+        A_p=tuple(map(solve_sparse, terms.A_p)),
+        B_p=tuple(map(solve, terms.B_p)),
+        H=None if terms.H is None else terms.H._replace(S=solve_sparse(terms.H.S)),
+    )
+    return StateSpace.of(matrices, settings=linear.signal_settings), explicit
+
+
 def _input_matrices(N: Any, linear: StateSpace) -> tuple[SparseMatrix, ...]:
     n = linear.n_states
     return as_matrix_list(N, "N", (n, n), count=linear.n_inputs, noun="input", needs="as A has")
@@ -598,6 +659,6 @@ def _count_matrices(values: Any) -> int:
     return 1 if sparse.issparse(values) or (isinstance(values, np.ndarray) and values.ndim == 2) else len(values)
 
 
-def _dense_if_small(difference: Any) -> Any:
-    """Return the entries of a comparison of two sparse or dense matrices."""
-    return difference.toarray() if hasattr(difference, "toarray") else difference
+def _dense(matrix: Any) -> Any:
+    """Return a sparse or dense matrix as an array."""
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix

@@ -49,7 +49,7 @@ class NonlinearNetwork:
     """Network with product neurons: linear layers of a block-diagonal form, fed by products of signals.
 
     Networks are created by `construct` from a `Bilinear`, `LPV` or `QuadraticBilinear` model, and by
-    `ltinet.load_product_network`.
+    `ltinet.load`.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class NonlinearNetwork:
         return HeldStepper(model, as_time_step(dt, "dt"), np.array(x, dtype=np.float64))
 
     def save(self, path: str | Path) -> None:
-        """Write the network to a safetensors file atomically; `ltinet.load_product_network` restores every bit.
+        """Write the network to a safetensors file atomically; `ltinet.load` restores every bit.
 
         Parameters
         ----------

@@ -163,3 +163,43 @@ def test_equality_compares_all_matrices():
     assert model == ltinet.QuadraticBilinear(model.A, model.B, model.C, H=H, N=N)
     assert model != ltinet.QuadraticBilinear(model.A, model.B, model.C, H=2.0 * H, N=N)
     assert model != ltinet.Bilinear(model.A, model.B, model.C, N=N)
+
+
+def pymor_model(*, with_mass=False, sampling_time=0.0, is_sparse=False):
+    pytest.importorskip("pymor")
+    from pymor.models.iosys import BilinearModel
+    from pymor.operators.numpy import NumpyMatrixOperator
+
+    rng = np.random.default_rng(5)
+    E = np.diag([2.0, 0.5, 3.0, 1.0]) + 0.1 * rng.normal(size=(4, 4)) if with_mass else np.eye(4)
+    A, N = rng.normal(size=(4, 4)) - 4.0 * np.eye(4), rng.normal(size=(2, 4, 4))
+    B, C, D = rng.normal(size=(4, 2)), rng.normal(size=(1, 4)), rng.normal(size=(1, 2))
+
+    def operator(matrix):
+        return NumpyMatrixOperator(sparse.csr_array(matrix) if is_sparse else matrix)
+
+    fom = BilinearModel(
+        operator(A), tuple(map(operator, N)), operator(B), operator(C), operator(D),
+        E=operator(E) if with_mass else None, sampling_time=sampling_time,
+    )  # fmt: skip
+    return fom, (E, A, N, B, C, D)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("with_mass", [False, True])
+def test_bilinear_model_of_pymor(with_mass, is_sparse):
+    fom, (E, A, N, B, C, D) = pymor_model(with_mass=with_mass, is_sparse=is_sparse)
+    model = ltinet.Bilinear.from_pymor(fom)
+    x, u = np.random.default_rng(6).normal(size=4), np.array([0.3, -0.7])
+    expected = np.linalg.solve(E, A @ x + B @ u + u[0] * (N[0] @ x) + u[1] * (N[1] @ x))
+    assert np.allclose(model.derivative(x, u), expected, rtol=1e-13)
+    assert np.array_equal(model.C, C)
+    assert np.array_equal(model.D, D)
+    assert ltinet.construct(fom).model == model
+    with pytest.raises(ltinet.InvalidSystemError, match="from_pymor"):
+        ltinet.as_state_space(fom)
+
+
+def test_bilinear_model_of_pymor_in_discrete_time_is_refused():
+    with pytest.raises(ltinet.InvalidSystemError, match="continuous in time"):
+        ltinet.construct(pymor_model(sampling_time=0.1)[0])
