@@ -16,6 +16,7 @@ ORDER = (
     "default_threads",
     "streaming",
     "batch",
+    "beyond_linear",
     "work_precision",
     "construction",
     "bdschur",

@@ -29,6 +29,7 @@ from ltinet.nonlinear.files import write_product_network
 from ltinet.nonlinear.models import NonlinearModel
 from ltinet.nonlinear.product_neurons import ProductNeurons, build_product_neurons
 from ltinet.nonlinear.simulation import Preparation, is_quadratic, simulate_products
+from ltinet.plotting.plots import ProductNetworkPlots
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import as_time_step
@@ -39,7 +40,6 @@ from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 _MAX_LISTED = 6  # product neurons that `print` lists
 _NOT_SUPPORTED = {
     "to_torch": "learning", "fit": "learning", "export_c": "export", "export_fmu": "export", "export_onnx": "export",
-    "explore": "the explorer", "plot": "drawings",
 }  # fmt: skip
 
 
@@ -231,6 +231,11 @@ class NonlinearNetwork:
             If the suffix is another one, or the file cannot be written.
         """
         write_product_network(self.model, self.linear, path)
+
+    @property
+    def plot(self) -> ProductNetworkPlots:
+        """Plots of the network: `net.plot.architecture()`; needs matplotlib."""
+        return ProductNetworkPlots(self)
 
     @cached_property
     def _prepared(self) -> Preparation:
