@@ -250,7 +250,7 @@ class NonlinearModel:
         ndarray, shape (n,)
             Derivative of the state.
         """
-        result = self._state_matrix @ x + self.terms.scheduled("B_p", self.B, p) @ v
+        result = self.state_matrix @ x + self.terms.scheduled("B_p", self.B, p) @ v
         matrices = (*(self.terms.N or (None,) * len(v)), *self.terms.A_p)
         for factor, matrix in zip((*v.tolist(), *p.tolist()), matrices, strict=True):
             if matrix is not None and factor:
@@ -273,14 +273,14 @@ class NonlinearModel:
         sparse array, shape (n, n)
             Derivative.
         """
-        A = self.terms.state_matrix(sparse.csr_array(self._state_matrix), v, p)
+        A = self.terms.state_matrix(sparse.csr_array(self.state_matrix), v, p)
         if self.terms.H is not None:
             S, J, K = self.terms.H
             A = A + S @ (sparse.diags_array(K @ x) @ J) + S @ (sparse.diags_array(J @ x) @ K)
         return sparse.csr_array(A)
 
     @property
-    def _state_matrix(self) -> Any:
+    def state_matrix(self) -> Any:
         """A, sparse where the user gave it so."""
         return self.linear.A if self.linear.sparse is None else self.linear.sparse.state
 
