@@ -17,6 +17,7 @@ from scipy import sparse
 
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_rows
+from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.nonlinear.product_terms import (
     ProductTerms,
@@ -30,6 +31,7 @@ from ltinet.signals.sampled import Hold
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import Matrix, MatrixLike, SparseMatrix
 from ltinet.systems.signal_names import NamesLike, SignalNames
+from ltinet.systems.signal_settings import ModelSignals, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
 _MAX_NEWTON_STEPS = 50  # Newton's method doubles the digits in a step; more steps mean that there is no equilibrium
@@ -40,12 +42,34 @@ _INSTEAD = {
     "simulate": "ltinet.construct(model).simulate(u, t)",
     "stepper": "ltinet.construct(model).stepper(dt)",
     "save": "ltinet.save_system(model, path)",
+    "reduce": "ltinet.reduce_products(model, order=…)",
+    "explore": "ltinet.explore(model)",
 }
-"""Names that a user may try → call that exists; all others are methods of the linearized model."""
+"""Names that a user may try → call that exists."""
+_LATER = {
+    "learning": ("to_torch", "fit"), "export": ("export_c", "export_fmu", "export_onnx"),
+    "analysis": ("bode", "step", "impulse", "nyquist", "margin", "norm", "poles", "zeros", "tf"),
+}  # fmt: skip
+
+
+def missing_attribute_message(obj: object, name: str, *, owner: str) -> str:
+    """Return the message for an attribute that linear models have and models with products lack, one sentence on it.
+
+    `owner` is the name of the object in the advice, "model" or "net".
+    """
+    text = f"{type(obj).__name__!r} object has no attribute {name!r}"
+    if name in _INSTEAD:
+        return f"{text}; use {_INSTEAD[name]}"
+    topic = next((topic for topic, names in _LATER.items() if name in names), None)
+    is_linear = hasattr(StateSpace, name) or hasattr(DynamicNetwork, name)
+    if name.startswith("_") or (topic is None and not is_linear):
+        return text
+    reason = f"{topic} of models with products is not supported" if topic else f"{name} belongs to linear models"
+    return f"{text}: {reason}; use {owner}.linear, which leaves the products out, or model.linearize(x0, u0)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NonlinearModel:
+class NonlinearModel(ModelSignals):
     """Base class of models with products; users create `Bilinear`, `LPV` and `QuadraticBilinear`.
 
     Parameters
@@ -133,6 +157,46 @@ class NonlinearModel:
     def n_scheduling(self) -> int:
         """Number of scheduling signals."""
         return len(self.scheduling_names)
+
+    @property
+    def dt(self) -> None:
+        """Time step, None: models with products are continuous in time."""
+        return None
+
+    @property
+    def signal_settings(self) -> SignalSettings:  # type: ignore[override] # read only, as in a frozen dataclass
+        """Delays, operating point, hold and sample time."""
+        return self.linear.signal_settings
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs; u1, u2, … by default."""
+        return self.linear.input_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs; y1, y2, … by default."""
+        return self.linear.output_names
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the states; x1, x2, … by default."""
+        return self.linear.state_names
+
+    def with_names(self, inputs: NamesLike = None, outputs: NamesLike = None, states: NamesLike = None) -> Self:
+        """Return the same model with other names.
+
+        Parameters
+        ----------
+        inputs, outputs, states : sequence of str, optional
+            Names, as for `StateSpace.with_names`.
+
+        Returns
+        -------
+        NonlinearModel
+            Model of the same class.
+        """
+        return self.of(self.linear.with_names(inputs, outputs, states), self.terms, self.scheduling_names)
 
     def with_signal_settings(self, **changes: Any) -> Self:
         """Return the same model with other delays, operating point, hold or sample time.
@@ -222,12 +286,12 @@ class NonlinearModel:
         system = StateSpace(A, B, C, D, inputs=names.inputs, outputs=names.outputs, states=names.states)
         settings = self.linear.signal_settings
         return StateSpace.of(system.matrices, settings=settings).with_signal_settings(
-            u0=v + self.linear.u0, y0=C @ x + D @ v + self.linear.y0
+            u0=v + self.u0, y0=C @ x + D @ v + self.y0
         )
 
     def _point(self, x: ArrayLike, u: ArrayLike | None, p: ArrayLike | None) -> tuple[Array, Array, Array]:
         """Return x, v = u − u0 and p as validated vectors."""
-        defaults = (None, self.linear.u0, np.zeros(self.n_scheduling))
+        defaults = (None, self.u0, np.zeros(self.n_scheduling))
         sizes = (self.n_states, self.n_inputs, self.n_scheduling)
         vectors = []
         for value, default, size, name in zip((x, u, p), defaults, sizes, "xup", strict=True):
@@ -235,7 +299,7 @@ class NonlinearModel:
             if vector.shape != (size,):
                 raise InvalidSystemError(f"{name} has shape {vector.shape}; it must have {format_count(size, 'entry')}")
             vectors.append(np.asarray(vector, dtype=np.float64))
-        return vectors[0], vectors[1] - self.linear.u0, vectors[2]
+        return vectors[0], vectors[1] - self.u0, vectors[2]
 
     def evaluate(self, x: Array, v: Array, p: Array) -> NDArray[np.float64]:
         """Return x' for validated vectors x, v = u − u0 and p.
@@ -329,21 +393,17 @@ class NonlinearModel:
     if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name: str) -> NoReturn:
-            instead = _INSTEAD.get(name)
-            if instead is None and hasattr(StateSpace, name) and not name.startswith("_"):
-                instead = f"model.linearize(x0, u0).{name}: {name} is a property of linear systems"
-            text = f"{type(self).__name__!r} object has no attribute {name!r}" + (f"; use {instead}" if instead else "")
-            raise AttributeError(text, name=name, obj=self)
+            raise AttributeError(missing_attribute_message(self, name, owner="model"), name=name, obj=self)
 
     def __repr__(self) -> str:
         sizes = [f"{name}={getattr(self, name)}" for name in ("n_states", "n_inputs", "n_outputs")]
         sizes += [f"n_scheduling={self.n_scheduling}"] if self.n_scheduling else []
-        return f"{type(self).__name__}({', '.join(sizes)}{self.linear.signal_settings.repr_suffix})"
+        return f"{type(self).__name__}({', '.join(sizes)}{self.signal_settings.repr_suffix})"
 
     def __str__(self) -> str:
         names = self.linear.matrices.names.rows
         scheduling = [("scheduling", ", ".join(self.scheduling_names))] if self.n_scheduling else []
-        return format_rows(repr(self), [*self._term_rows(), *names, *scheduling, *self.linear.signal_settings.rows])
+        return format_rows(repr(self), [*self._term_rows(), *names, *scheduling, *self.signal_settings.rows])
 
     def _term_rows(self) -> list[tuple[str, str]]:
         terms, rows = self.terms, []

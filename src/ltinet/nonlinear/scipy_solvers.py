@@ -163,14 +163,15 @@ class _Equations:
 
     def jacobian(self, x: Array, w: Array) -> Any:
         """Return A + Σ w_k N_k + S (diag(K x) J + diag(J x) K), dense or sparse."""
-        result: Any = sum((w[k] * matrix for k, matrix in self.factors), self.A)
+        linear: Any = sum((w[k] * matrix for k, matrix in self.factors), self.A)
         if self.dense_H is not None:
             S, J, K = self.dense_H
-            return result + S @ ((K @ x)[:, None] * J + (J @ x)[:, None] * K)
-        if self.H is not None:
-            S, J, K = self.H
-            result = result + S @ (sparse.diags_array(K @ x) @ J + sparse.diags_array(J @ x) @ K)
-        return result if self.is_dense else sparse.csc_array(result)
+            return linear + S @ ((K @ x)[:, None] * J + (J @ x)[:, None] * K)
+        if self.H is None:
+            return linear if self.is_dense else linear.tocsc()
+        factors, diagonal = self.H, sparse.diags_array
+        quadratic: Any = factors.S @ (diagonal(factors.K @ x) @ factors.J + diagonal(factors.J @ x) @ factors.K)
+        return linear + quadratic.toarray() if self.is_dense else (linear + quadratic).tocsc()
 
     def options(self, method: str, values: Values) -> dict[str, Any]:
         """Return the Jacobian or its bandwidths as options of `solve_ivp`."""

@@ -49,7 +49,7 @@ def to_system_matrices(obj: Any) -> SystemMatrices:
     if hasattr(obj, "n_scheduling"):  # models with products and their networks
         raise InvalidSystemError(
             f"{_type_name(obj)} has products of signals and is not linear; pass model.linearize(x0, u0), or for the part "
-            "without products model.linear or net.linear"
+            "without products model.linear or net.linear. ltinet.reduce_products reduces such models"
         )
     if is_pymor_bilinear(obj):
         raise InvalidSystemError(

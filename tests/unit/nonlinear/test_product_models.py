@@ -115,7 +115,7 @@ def test_missing_methods_name_what_to_do():
     with pytest.raises(AttributeError, match="linearize"):
         model.poles  # noqa: B018
     net = ltinet.construct(model)
-    for name in ("to_torch", "export_c", "explore", "poles"):
+    for name in ("to_torch", "export_c", "poles"):
         with pytest.raises(AttributeError, match=r"net\.linear"):
             getattr(net, name)
 
@@ -203,3 +203,102 @@ def test_bilinear_model_of_pymor(with_mass, is_sparse):
 def test_bilinear_model_of_pymor_in_discrete_time_is_refused():
     with pytest.raises(ltinet.InvalidSystemError, match="continuous in time"):
         ltinet.construct(pymor_model(sampling_time=0.1)[0])
+
+
+LATER = [
+    *[(name, "learning of models with products is not supported") for name in ("to_torch", "fit")],
+    *[(name, "export of models with products is not supported") for name in ("export_c", "export_fmu", "export_onnx")],
+    *[
+        (name, "analysis of models with products is not supported")
+        for name in ("poles", "bode", "margin", "norm", "tf")
+    ],
+    *[
+        (name, "belongs to linear models")
+        for name in ("frequency_response", "step_response", "to_control", "certificate")
+    ],
+]
+
+
+@pytest.mark.parametrize(("name", "message"), LATER)
+def test_methods_that_come_later_are_refused_in_one_sentence(name, message):
+    model = ltinet.Bilinear(-1.0, 1.0, 1.0, N=[[[1.0]]])
+    for thing, owner in ((model, "model"), (ltinet.construct(model), "net")):
+        with pytest.raises(AttributeError, match=rf"{message}; use {owner}\.linear, .*model\.linearize\(x0, u0\)$"):
+            getattr(thing, name)
+        assert not hasattr(thing, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["margin", "disk_margin", "nyquist", "norm", "sensitivity", "isstable", "pzmap", "condition_tradeoff", "reduce",
+     "as_state_space", "tf", "ss", "feedback", "block_diagonalize"],
+)  # fmt: skip
+def test_functions_for_linear_models_refuse_models_with_products(name):
+    model = ltinet.Bilinear(-1.0, 1.0, 1.0, N=[[[1.0]]])
+    for thing in (model, ltinet.construct(model)):
+        with pytest.raises(ltinet.InvalidSystemError, match=r"is not linear|takes a matrix A"):
+            getattr(ltinet, name)(thing)
+
+
+def test_further_routes_are_refused():
+    model = ltinet.Bilinear(-1.0, 1.0, 1.0, N=[[[1.0]]])
+    for call, message in (
+        (lambda: ltinet.construct(model, tolerance=1e-3), "reduce_products"),
+        (lambda: ltinet.reduce_products(model.linear, order=1), "ltinet.reduce"),
+        (lambda: ltinet.reduce_products(ltinet.named_system("burgers", n_states=1001), order=3), "at most 1000"),
+        (lambda: ltinet.QuadraticBilinear(-1.0, 1.0, 1.0, H=lambda x: x * x), "not lifted to products"),
+        (lambda: ltinet.Bilinear(-1.0, 1.0, 1.0, N=[lambda x: x]), "not lifted to products"),
+        (lambda: ltinet.interconnect([model], inputs=["u"], outputs=["y"]), "is not linear"),
+    ):
+        with pytest.raises(ltinet.InvalidSystemError, match=message):
+            call()
+
+
+def settled_model(kind):
+    rng = np.random.default_rng(8)
+    n, m = 6, 2
+    A, B, C = rng.normal(size=(n, n)) / 2.0 - 3.0 * np.eye(n), rng.normal(size=(n, m)), rng.normal(size=(1, n))
+    options = {
+        "inputs": ["valve (V)", "pump"], "outputs": ["T (K)"], "states": [f"s{i}" for i in range(n)], "hold": "zero",
+        "input_delay": [0.5, 0.0], "output_delay": 0.25, "u0": [1.0, 2.0], "y0": 300.0, "sample_time": 0.1,
+    }  # fmt: skip
+    N = [0.1 * rng.normal(size=(n, n)) for _ in range(m)]
+    if kind == "lpv":
+        return ltinet.LPV(A, B, C, A_p=[N[0]], scheduling=["speed"], **options)
+    if kind == "quadratic":
+        return ltinet.QuadraticBilinear(A, B, C, N=N, H=0.1 * rng.normal(size=(n, n * n)), **options)
+    return ltinet.Bilinear(A, B, C, N=N, **options)
+
+
+@pytest.mark.parametrize("kind", ["bilinear", "lpv", "quadratic"])
+def test_names_and_settings_survive_construction_files_linearization_and_reduction(kind, tmp_path):
+    model = settled_model(kind)
+    net = ltinet.construct(model)
+    ltinet.save_system(model, tmp_path / "model.mat")
+    net.save(tmp_path / "net.safetensors")
+    others = [
+        net, model.linearize(), ltinet.reduce_products(model, order=3).model, ltinet.load_system(tmp_path / "model.mat"),
+        ltinet.load(tmp_path / "net.safetensors"), ltinet.load(tmp_path / "net.safetensors").model,
+    ]  # fmt: skip
+    for other in others:
+        assert other.input_names == ("valve (V)", "pump")
+        assert other.output_names == ("T (K)",)
+        assert other.input_delay.tolist() == [0.5, 0.0]
+        assert other.output_delay.tolist() == [0.25]
+        assert other.u0.tolist() == [1.0, 2.0]
+        assert other.y0.tolist() == [300.0]
+        assert (other.hold, other.sample_time, other.dt) == ("zero", 0.1, None)
+    for other in (model.linearize(), others[3], others[5]):
+        assert other.state_names == model.state_names
+    if kind == "lpv":
+        assert all(other.scheduling_names == ("speed",) for other in (others[2], others[3], others[5]))
+    solution = net.simulate(np.ones((4, 2)), [0.0, 0.1, 0.2, 0.3], p=np.ones(4) if kind == "lpv" else None)
+    assert solution.output_names == ("T (K)",)
+
+
+def test_with_names():
+    renamed = settled_model("lpv").with_names(outputs=["out"])
+    assert renamed.output_names == ("out",)
+    assert renamed.input_names == ("valve (V)", "pump")
+    assert renamed.scheduling_names == ("speed",)
+    assert renamed.hold == "zero"
