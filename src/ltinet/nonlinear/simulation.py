@@ -222,7 +222,7 @@ class _Run:
     def solve(self) -> list[tuple[float, Piece]]:
         """Return pieces with the times from which on they are valid."""
         model, knots = self.prepared.model, self.knots
-        if self.method == "exact_steps" or len(knots) == 1 or not len(self.x0):
+        if self.method == "exact_steps" or len(knots) == 1 or not self.x0.size:
             times = np.union1d(knots, self.t)
             piece = ExactPiece.solve(model, self.signals, self.x0, times)
             self.counts |= {"n_steps": len(times) - 1, "n_exponentials": len(piece.grid.exponentials)}

@@ -71,18 +71,6 @@ def test_all_methods_agree(method):
     assert solution.stats["method"] == method
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_vanishing_products_give_the_linear_solution(seed):
-    model, u, t, x0, hold = random_case(seed)
-    zero = ltinet.Bilinear(model.A, model.B, model.C, model.D)
-    u = u[:, : model.n_inputs]
-    net, linear = ltinet.construct(zero), ltinet.construct(zero.linear)
-    expected = linear.simulate(u, t, x0=x0, hold=hold).y
-    method = "exact_steps" if hold == "zero" else "collocation"
-    for solution in (net.simulate(u, t, x0=x0, hold=hold), net.simulate(u, t, x0=x0, hold=hold, method=method)):
-        assert np.abs(solution.y - expected).max() <= 1e-13 * np.abs(expected).max()
-
-
 def test_smooth_input_and_dense_output():
     model, _, _, x0, _ = random_case(2)
     net = ltinet.construct(model)
