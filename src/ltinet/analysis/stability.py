@@ -237,7 +237,7 @@ class NyquistResult:
     is_stable: bool
 
     def plot(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Draw the curve with the point −1.
+        """Draw the curve with the point −1: L(jω), of several inputs and outputs det(I + L(jω)) − 1.
 
         Parameters
         ----------
@@ -248,7 +248,15 @@ class NyquistResult:
         -------
         matplotlib.figure.Figure
         """
-        return figure_of(draw_nyquist(self.response, ax=ax))
+        n_loops = self.response.shape[-1]
+        if n_loops == 1:
+            return figure_of(draw_nyquist(self.response, ax=ax))
+        with np.errstate(invalid="ignore"):  # infinite at a pole
+            determinant = np.linalg.det(np.eye(n_loops) + self.response) - 1.0
+        axes = draw_nyquist(determinant[:, None, None], ax=ax)
+        remark = axes.get_title()
+        axes.set_title("det(I + L) − 1" + (f", {remark}" if remark else ""), fontsize="medium", color="0.25")
+        return figure_of(axes)
 
     def __repr__(self) -> str:
         verdict = "stable" if self.is_stable else "not stable"

@@ -18,6 +18,7 @@ from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
+from ltinet._util.other_names import missing_attribute
 from ltinet._util.text import format_count, format_path, sanitize
 from ltinet._version import __version__
 from ltinet.construction import construct
@@ -34,9 +35,10 @@ from ltinet.identification.uncertainty import (
     ParameterCovariance,
     PoleUncertainty,
     StepBand,
+    delayed_frequency_band,
+    delayed_step_band,
     frequency_band,
     pole_uncertainties,
-    step_band,
 )
 from ltinet.plotting.channels import Pair
 from ltinet.plotting.figures import figure_of
@@ -259,7 +261,9 @@ class IdentificationResult:
         return pole_uncertainties(self._require_covariance(), self.dt)
 
     def frequency_band(self, omega: ArrayLike) -> FrequencyBand:
-        """Return H(jω) of the system, without delays, with the covariance of every entry.
+        """Return H(jω) of the system, delays included, with the covariance of every entry.
+
+        Delays are whole samples and count as exact.
 
         Parameters
         ----------
@@ -272,10 +276,13 @@ class IdentificationResult:
             Response and covariance.
 
         """
-        return frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
+        band = frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
+        return delayed_frequency_band(band, self._total_delay) if self._total_delay.any() else band
 
     def step_band(self, t: ArrayLike) -> StepBand:
-        """Return step responses of the system from rest, without delays, with their standard deviations.
+        """Return step responses of the system from rest, delays included, with their standard deviations.
+
+        Delays are whole samples and count as exact.
 
         Parameters
         ----------
@@ -288,7 +295,12 @@ class IdentificationResult:
             Responses and standard deviations.
 
         """
-        return step_band(self._require_covariance(), validate_points(t, "t"), self.dt)
+        return delayed_step_band(self._require_covariance(), validate_points(t, "t"), self.dt, self._total_delay)
+
+    @property
+    def _total_delay(self) -> Array:
+        """Delays from every input to every output, `(p, m)`, in units of time."""
+        return self.system.signal_settings.total_delay(self.system.n_outputs, self.system.n_inputs)
 
     def _require_covariance(self) -> ParameterCovariance:
         if self.covariance is None:
@@ -302,6 +314,14 @@ class IdentificationResult:
     def plot(self) -> "IdentificationPlots":
         """Plots: `result.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
         return IdentificationPlots(self)
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and hasattr(StateSpace, name):
+                text = f"{type(self).__name__!r} object has no attribute {name!r}; use result.system.{name}"
+                raise AttributeError(text, name=name, obj=self)
+            raise missing_attribute(self, name, system="result.system")
 
     def report(self, path: str | os.PathLike[str], *, title: str = "measured data") -> None:
         """Write an HTML page with fits, poles, warnings, candidate models and five figures; it needs matplotlib.
@@ -495,7 +515,7 @@ class IdentificationPlots:
         pairs: Sequence[Pair] | None = None,
         figure: "Figure | SubFigure | None" = None,
     ) -> "Figure":
-        """Draw magnitude and phase of H(jω), without the delay, with 99 % bands.
+        """Draw magnitude and phase of H(jω), delays included, with 99 % bands.
 
         Parameters
         ----------
@@ -515,7 +535,8 @@ class IdentificationPlots:
         band = self.result.frequency_band(omega)
         panels = draw_uncertain_bode(
             omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
-            pairs=pairs, names=system.output_names, input_names=system.input_names, figure=figure,
+            pairs=pairs, names=system.output_names, input_names=system.input_names, delays=self.result._total_delay,
+            figure=figure,
         )  # fmt: skip
         if self.result.time_unit is not None:
             panels[-1].set_xlabel(f"frequency (rad/{self.result.time_unit})")

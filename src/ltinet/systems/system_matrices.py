@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypedDict, final
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse import issparse
 
 from ltinet._util.cache import cached_property
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSystemError
-from ltinet.systems.descriptor import eliminate_descriptor
+from ltinet.systems.descriptor import RegularDescriptor, eliminate_descriptor, solve_algebraic_rows
 from ltinet.systems.matrices import (
     Matrix,
     MatrixLike,
@@ -353,6 +354,30 @@ def _feedthrough(D: MatrixLike | None, *, n_outputs: int, n_inputs: int) -> Matr
             f"output and one column per input, so {n_outputs}×{n_inputs}; leave it out if there is no feedthrough"
         )
     return matrix
+
+
+# Algebraic equations.
+
+
+def eliminate_algebraic_rows(system: SystemMatrices) -> SystemMatrices:
+    """Eliminate the algebraic equations of a sparse system, zero rows and columns of E; without any, return the system."""
+    pencil = system.sparse
+    if pencil is None or pencil.mass is None:
+        return system
+    regular = solve_algebraic_rows(pencil.mass, pencil.state, pencil.B, system.C, system.D)
+    return system if regular is None else without_algebraic(system, regular)
+
+
+def without_algebraic(system: SystemMatrices, regular: RegularDescriptor) -> SystemMatrices:
+    """Return the matrices of a regular descriptor with the names of the system that it was made from."""
+    n = regular.A.shape[0]
+    identity: Any = np.eye(n) if isinstance(regular.E, np.ndarray) else sparse.eye_array(n)
+    E = None if n == 0 or abs(regular.E - identity).max() == 0.0 else regular.E
+    states = None
+    if regular.variables is not None and system.names.states is not None:
+        states = tuple(system.names.states[index] for index in regular.variables)
+    matrices = SystemMatrices(regular.A, regular.B, regular.C, regular.D, E)
+    return matrices.with_names(SignalNames(system.names.inputs, system.names.outputs, states))
 
 
 class SystemFacts(TypedDict):
