@@ -17,6 +17,7 @@ ORDER = (
     "streaming",
     "batch",
     "beyond_linear",
+    "beyond_linear_accuracy",
     "work_precision",
     "construction",
     "bdschur",
