@@ -196,6 +196,12 @@ def test_bilinear_model_of_pymor(with_mass, is_sparse):
     assert np.array_equal(model.C, C)
     assert np.array_equal(model.D, D)
     assert ltinet.construct(fom).model == model
+    reduced = ltinet.reduce_products(fom, order=2).model
+    assert (
+        reduced
+        == ltinet.reduce_products(model, order=2).model
+        == ltinet.reduce_products(ltinet.construct(fom), order=2).model
+    )
     with pytest.raises(ltinet.InvalidSystemError, match="from_pymor"):
         ltinet.as_state_space(fom)
 
