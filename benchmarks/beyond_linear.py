@@ -1,9 +1,9 @@
 """Models with products beside LSODA with knots honoured, one exponential per step, SciPy's solvers and diffrax.
 
-    python -m benchmarks.beyond_linear [--only held sampled ensembles smooth accuracy] [--cases TEXT] [--quick]
+    python -m benchmarks.beyond_linear [--only held sampled ensembles smooth accuracy] [--cases TEXT] [--methods TEXT] [--quick]
 
 All times are wall times of one process on one thread, losses included. Every method runs with a series of tolerances; its
-time is the best of three runs (fewer if they take long) with the largest tolerance whose error is at most 1e-6 of the
+time is the best of five runs (fewer if they take long) with the largest tolerance whose error is at most 1e-6 of the
 largest state. Errors are relative to DOP853 with rtol = 1e-13, restarted at every sample; Radau with rtol = 1e-12 checks
 this reference. Solvers of SciPy run on the equations as written by hand, LSODA with a banded Jacobian where it has one, and
 with sampled inputs from knot to knot. diffrax is compiled before its time is taken, and clips its steps at knots.
@@ -33,9 +33,11 @@ Array = NDArray[np.float64]
 Signals = Callable[[Any], Any]
 TARGET = 1e-6
 _TOLERANCES = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
-_SLOWEST = 20.0  # seconds of a run, after which no smaller tolerance is tried
-_REPEATED = 4.0  # seconds of all runs of a method together, after which it is not repeated
+_SLOWEST = 5.0  # seconds of a run, after which no smaller tolerance is tried
+_ROUNDS = 5
+_REPEATED = 2.0  # seconds of all runs of a method together, after which it is not repeated
 _CHECKED = 20  # intervals of a reference that Radau checks; all of them would take minutes
+_METHODS = ("reference", "ltinet", "expm", "LSODA", "Radau", "BDF", "DOP853", "diffrax")
 _SOLVERS = ("LSODA", "Radau", "BDF", "DOP853")
 
 
@@ -344,30 +346,38 @@ def diffrax_run(case: Case, t: Array, samples: Array | None, *, solver: str = "T
 # Measurements
 
 
-def first_accurate(
-    problem: str, method: str, prepare: Callable[[float], Callable[[], Array]], expected: Array, *, members: int = 1
-) -> dict[str, Any]:
-    """Return a row with the time of the largest tolerance that reaches the target error."""
-    scale, row = float(np.abs(expected).max()), dict[str, Any](problem=problem, method=method)
-    for tolerance in _TOLERANCES:
-        run = prepare(tolerance)
-        start = time.perf_counter()
-        result = run()
-        best = total = time.perf_counter() - start
-        error = float(np.abs(result - expected).max()) / scale
-        is_accurate = error <= TARGET
-        for _ in range(2 if is_accurate else 0):
-            if total > _REPEATED:
-                break
+class Measurement(NamedTuple):
+    """One method on one problem: `prepare` returns for a tolerance the function whose calls are timed."""
+
+    problem: str
+    method: str
+    prepare: Callable[[float], Callable[[], Array]]
+    expected: Array
+    members: int = 1
+    note: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """Return a row with the time of the largest tolerance that reaches the target error."""
+        scale, row = float(np.abs(self.expected).max()), dict[str, Any](problem=self.problem, method=self.method)
+        for tolerance in _TOLERANCES:
+            run = self.prepare(tolerance)
             start = time.perf_counter()
-            run()
-            seconds = time.perf_counter() - start
-            best, total = min(best, seconds), total + seconds
-        note = "" if is_accurate else ", target not reached"
-        row |= {"ms": 1e3 * best / members, "error": error, "note": f"tolerance {tolerance:g}{note}"}
-        if is_accurate or best > _SLOWEST:
-            break
-    return row
+            result = run()
+            best = total = time.perf_counter() - start
+            error = float(np.abs(result - self.expected).max()) / scale
+            is_accurate = error <= TARGET
+            for _ in range(_ROUNDS - 1 if is_accurate else 0):
+                if total > _REPEATED:
+                    break
+                start = time.perf_counter()
+                run()
+                seconds = time.perf_counter() - start
+                best, total = min(best, seconds), total + seconds
+            note = self.note or f"tolerance {tolerance:g}" + ("" if is_accurate else ", target not reached")
+            row |= {"ms": 1e3 * best / self.members, "error": error, "note": note}
+            if is_accurate or best > _SLOWEST:
+                break
+        return row
 
 
 def signals_of(case: Case) -> tuple[Any, Any]:
@@ -387,7 +397,7 @@ def ours(case: Case, net: Any, t: Array, samples: Array | None) -> Callable[[flo
     return lambda tol: lambda: np.asarray(net.simulate(u, t, p=p, x0=case.x0, tol=tol).states)
 
 
-def sampled(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
+def sampled(case: Case, *, quick: bool) -> Iterator[Any]:
     """Yield rows for 1,000 samples, linear between them."""
     n_samples = 101 if quick else 1001
     t, samples = np.linspace(0.0, case.duration, n_samples), samples_of(case, n_samples)
@@ -395,17 +405,17 @@ def sampled(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
     scale, problem = float(np.abs(expected).max()), f"{case.name}, {n_samples - 1} samples, linear hold"
     yield {"problem": problem, "method": "reference", "error": distance}
     net = ltinet.construct(case.model)
-    yield first_accurate(problem, "ltinet", ours(case, net, t, samples), expected)
+    yield Measurement(problem, "ltinet", ours(case, net, t, samples), expected)
 
     def lsoda(tol: float) -> Callable[[], Array]:
         return lambda: step_by_step(case, between_samples(t, samples), method="LSODA", rtol=tol, scale=scale)
 
-    yield first_accurate(problem, "LSODA", lsoda, expected)
+    yield Measurement(problem, "LSODA", lsoda, expected)
     solve = diffrax_run(case, t, samples)
-    yield first_accurate(problem, "diffrax Tsit5", lambda tol: solve(tol, scale), expected)
+    yield Measurement(problem, "diffrax Tsit5", lambda tol: solve(tol, scale), expected)
 
 
-def ensembles(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
+def ensembles(case: Case, *, quick: bool) -> Iterator[Any]:
     """Yield rows for 64 inputs of 50 samples, per member, beside a loop over LSODA on four members."""
     members, some = (8, 4) if quick else (64, 4)
     t = np.linspace(0.0, case.duration, 51)
@@ -429,19 +439,19 @@ def ensembles(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
 
         return runs
 
-    yield first_accurate(problem, "ltinet", timed_all(ours(case, net, t, samples)), expected, members=members)
+    yield Measurement(problem, "ltinet", timed_all(ours(case, net, t, samples)), expected, members=members)
 
     def lsoda(tol: float) -> Callable[[], Array]:
         options = {"method": "LSODA", "rtol": tol, "scale": scale}
         return lambda: np.stack([step_by_step(case, between_samples(t, samples[k]), **options) for k in chosen])  # type: ignore[arg-type]
 
-    yield first_accurate(problem, "LSODA, one by one", lsoda, expected, members=some)
+    yield Measurement(problem, "LSODA, one by one", lsoda, expected, members=some)
     solve = diffrax_run(case, t, samples)
     vmapped = timed_all(lambda tol: solve(tol, scale))
-    yield first_accurate(problem, "diffrax Tsit5, vmapped", vmapped, expected, members=members)
+    yield Measurement(problem, "diffrax Tsit5, vmapped", vmapped, expected, members=members)
 
 
-def smooth(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
+def smooth(case: Case, *, quick: bool) -> Iterator[Any]:
     """Yield rows for smooth inputs beside the solvers of SciPy and diffrax."""
     t = np.linspace(0.0, case.duration, 101)
     name = f"smooth {case.name}{' quick' if quick else ''}"
@@ -449,19 +459,19 @@ def smooth(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
     scale, problem = float(np.abs(expected).max()), f"{case.name}, smooth"
     yield {"problem": problem, "method": "reference", "error": distance}
     net = ltinet.construct(case.model)
-    yield first_accurate(problem, "ltinet", ours(case, net, t, None), expected)
+    yield Measurement(problem, "ltinet", ours(case, net, t, None), expected)
     for method in _SOLVERS:
 
         def scipy_solver(tol: float, method: str = method) -> Callable[[], Array]:
             return lambda: in_one_piece(case, t, method=method, rtol=tol, scale=scale)
 
-        yield first_accurate(problem, method, scipy_solver, expected)
+        yield Measurement(problem, method, scipy_solver, expected)
     solver = "Kvaerno5" if case.name.startswith("Robertson") else "Tsit5"
     solve = diffrax_run(case, t, None, solver=solver)
-    yield first_accurate(problem, f"diffrax {solver}", lambda tol: solve(tol, scale), expected)
+    yield Measurement(problem, f"diffrax {solver}", lambda tol: solve(tol, scale), expected)
 
 
-def held(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
+def held(case: Case, *, quick: bool) -> Iterator[Any]:
     """Yield rows for held signals of 16 levels, beside one exponential of SciPy for each step."""
     model, rng, n_steps = case.model, np.random.default_rng(0), 200 if quick else 2000
     t = np.linspace(0.0, 20.0, n_steps + 1)
@@ -482,8 +492,8 @@ def held(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
         return np.array(states)
 
     problem, expected = f"{case.name}, {n_steps} steps, zero hold, 16 levels", exponentials()
-    yield first_accurate(problem, "ltinet", lambda _: run_ours, expected) | {"note": "exact steps"}
-    yield first_accurate(problem, "expm per step", lambda _: exponentials, expected) | {"note": "the reference"}
+    yield Measurement(problem, "ltinet", lambda _: run_ours, expected, note="exact steps")
+    yield Measurement(problem, "expm per step", lambda _: exponentials, expected, note="the reference")
 
 
 def accuracy(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
@@ -513,7 +523,7 @@ def accuracy(case: Case, *, quick: bool) -> Iterator[dict[str, Any]]:
         }
 
 
-PARTS: dict[str, tuple[Callable[..., Iterator[dict[str, Any]]], tuple[str, ...] | None]] = {
+PARTS: dict[str, tuple[Callable[..., Iterator[Any]], tuple[str, ...] | None]] = {
     "held": (held, ("LPV 20",)),
     "sampled": (sampled, _SAMPLED),
     "ensembles": (ensembles, _ENSEMBLES),
@@ -545,6 +555,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--cases", default="", help="run the cases whose names contain this text")
+    parser.add_argument("--methods", default="", help="run the methods whose names contain this text")
     parser.add_argument("--quick", action="store_true", help="small models and few samples; nothing is written")
     parser.add_argument("--references", action="store_true", help="compute the references only")
     options = parser.parse_args()
@@ -554,7 +565,10 @@ def main() -> None:
         for name, case in cases(quick=options.quick).items():
             if options.cases not in name or (names is not None and name not in names):
                 continue
-            for row in measure(case, quick=options.quick):
+            for item in measure(case, quick=options.quick):
+                if isinstance(item, Measurement) and options.methods not in item.method:
+                    continue
+                row = item.row() if isinstance(item, Measurement) else item
                 print(
                     ", ".join(f"{value:.3g}" if isinstance(value, float) else value for value in row.values()),
                     flush=True,
@@ -579,21 +593,29 @@ TABLES = {
 
 
 def update_results(folder: Path, rows: list[dict[str, Any]]) -> None:
-    """Replace the rows of the same problems in the tables of results."""
+    """Replace the rows of the same problems and methods in the tables of results."""
     order = {name: index for index, name in enumerate((" steps,", " samples,", " ensemble ", " smooth"))}
     names = list(cases(quick=True))
 
-    def place(row: dict[str, Any]) -> tuple[int, int]:
+    def identity(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["problem"], row.get("tol", row["method"])
+
+    def place(row: dict[str, Any]) -> tuple[int, int, int]:
         kind = min((index for text, index in order.items() if text in row["problem"]), default=0)
-        return kind, max(index for index, name in enumerate(names) if f"{row['problem']},".startswith(f"{name},"))
+        method = next((index for index, name in enumerate(_METHODS) if row["method"].startswith(name)), 0)
+        return (
+            kind,
+            max(index for index, name in enumerate(names) if f"{row['problem']},".startswith(f"{name},")),
+            method,
+        )
 
     for name, (title, note, columns) in TABLES.items():
         measured = [row for row in rows if ("tol" in row) == (name == "beyond_linear_accuracy")]
         if measured:
             known = read_all(folder).get(name)
-            problems = {row["problem"] for row in measured}
-            kept = [] if known is None else [row for row in known[0].rows if row["problem"] not in problems]
-            table = Table(name, title, note, columns, sorted([*kept, *with_ratios(measured)], key=place))
+            new = {identity(row) for row in measured}
+            kept = [] if known is None else [row for row in known[0].rows if identity(row) not in new]
+            table = Table(name, title, note, columns, sorted(with_ratios([*kept, *measured]), key=place))
             write(table, folder, environment=environment(quick=False))
 
 
