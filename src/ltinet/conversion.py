@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ltinet.errors import InvalidSystemError
 from ltinet.second_order import SecondOrder
 from ltinet.state_space import StateSpace
 from ltinet.systems.converters import to_system_matrices
@@ -83,8 +84,14 @@ def eliminate_algebraic(system: Any) -> StateSpace:
     """
     state_space = eliminate_zero_rows(system)
     pencil = state_space.sparse
-    if pencil is None or pencil.mass is None or pencil.is_large or not is_singular(pencil.mass):
+    if pencil is None or pencil.mass is None or not is_singular(pencil.mass):
         return state_space
+    if pencil.is_large:
+        raise InvalidSystemError(
+            "E is singular, but its zero rows do not match its zero columns, and the model is too large for a singular "
+            "value decomposition; remove the algebraic equations where it is assembled, such as prescribed degrees of "
+            "freedom: K[free][:, free], M[free][:, free], f[free]"
+        )
     return _eliminate_by_svd(state_space)
 
 

@@ -25,6 +25,7 @@ from ltinet.signals.sampled import SampledSignal
 from ltinet.simulation.api import simulate_system
 from ltinet.simulation.context import SimulationContext
 from ltinet.simulation.solution import Solution
+from ltinet.systems.descriptor import GrowingSystemError
 from ltinet.systems.matrices import make_read_only
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices, eliminate_algebraic_rows
@@ -85,6 +86,8 @@ class PreparedSystem:
         """Return the reduced model that responses of a large sparse system are computed by.
 
         None for all other systems, and for those that cannot be reduced, such as integrators.
+
+        Raises GrowingSystemError if all modes grow.
         """
         matrices = self._matrices
         if matrices.sparse is None or not matrices.sparse.is_large or matrices.dt is not None:
@@ -92,6 +95,8 @@ class PreparedSystem:
         if not self._is_reduced:
             try:
                 self._reduced = reduce_for_responses(matrices, self._reducer, progress)
+            except GrowingSystemError:
+                raise
             except InvalidSystemError as error:
                 self.refusal = error
             self._is_reduced = True
@@ -117,6 +122,8 @@ def reduce_for_responses(system: SystemMatrices, reducer: Reducer | None, progre
     options = ReductionOptions(None, RESPONSE_TOLERANCE)
     with show_progress(f"reducing {n_states} states", progress) as report:
         outcome = reducer(options, callback=combine_callbacks(None, report, RESPONSE_TOLERANCE))
+        if outcome.order == 0 and outcome.error_bound is None:
+            raise InvalidSystemError("the reduction found no states, and the error of leaving out all is not proven")
         h2_error = outcome.h2_bound()
     arrays: Any = (make_read_only(np.ascontiguousarray(matrix)) for matrix in outcome.matrices)
     matrices = SystemMatrices(*arrays).with_names(system.names.without_states)

@@ -46,6 +46,7 @@ EQUIVALENT_CALLS = {
     "impulse_response": "system.impulse_response()",
     "initial": "system.initial_response(x0)",
     "initial_response": "system.initial_response(x0)",
+    "isstable": "system.isstable()",
     "kalman": "control.lqe of python-control with system.to_control()",
     "loopsens": "ltinet.sensitivity(P, C)",
     "lsim": "system.simulate(u, t)",

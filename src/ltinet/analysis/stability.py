@@ -68,7 +68,19 @@ def pole_regions(system: SystemMatrices) -> PoleRegions:
 
 
 def is_stable(system: SystemMatrices) -> bool:
-    """Return True if all poles are inside the stability region; poles on its boundary are not."""
+    """Return True if all poles are inside the stability region; poles on its boundary are not.
+
+    Raises
+    ------
+    InvalidSystemError
+        The system is too large for all of its poles.
+    """
+    pencil = system.sparse
+    if pencil is not None and pencil.is_large:
+        raise InvalidSystemError(
+            f"isstable() needs all poles, and the sparse model has {pencil.n_states} states; "
+            "ltinet.reduce(system, tolerance=1e-6).is_certified is True only if all modes are proven to decay"
+        )
     regions = pole_regions(system)
     return not len(regions.on_boundary) and not len(regions.unstable)
 

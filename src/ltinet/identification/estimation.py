@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
+from ltinet.identification.delay_estimation import DelayEstimate, estimate_delays
 from ltinet.identification.diagnostics import CandidateSummary
 from ltinet.identification.linear_parameters import DrivenModel, fit_inputs, simulate_record
 from ltinet.identification.modal_model import ModalModel
@@ -33,7 +34,7 @@ from ltinet.identification.order_selection import (
     whiten_split,
 )
 from ltinet.identification.output_error import polish
-from ltinet.identification.preprocessing import detrend, estimate_delays, fit_autoregression, whiten
+from ltinet.identification.preprocessing import detrend, fit_autoregression, whiten
 from ltinet.identification.records import Record, n_samples
 from ltinet.identification.subspace import METHODS, Method, compress_hankel, decompose_subspace, has_enough_columns
 from ltinet.signals.arrays import as_real_array
@@ -328,11 +329,11 @@ def _distinct_integers(values: Any) -> tuple[int, ...]:
     return tuple(sorted({int(n) for n in array.tolist()})) if array.ndim == 1 and array.dtype.kind in "iu" else ()
 
 
-def resolve_delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
+def resolve_delays(delay: Any, records: tuple[Record, ...], settings: EstimationSettings) -> DelayEstimate:
     """Return the delay of every input in samples, estimated where it is "auto"."""
     m = records[0].u.shape[1]
     if isinstance(delay, str) and delay == "auto":
-        return estimate_delays(records)
+        return estimate_delays(records, settings)
     shortest = min(map(len, records))
     try:
         delays = np.broadcast_to(np.asarray(delay), (m,)) if np.ndim(delay) == 0 else np.asarray(delay)
@@ -343,7 +344,7 @@ def resolve_delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
             f'delay is {sanitize(repr(delay))}; give "auto", or whole samples, one or {m} of them, fewer than the '
             f"{shortest} of the shortest experiment"
         )
-    return tuple(map(int, delays))
+    return DelayEstimate(tuple(map(int, delays)))
 
 
 def validate_points(values: ArrayLike, name: str) -> Array:

@@ -17,7 +17,7 @@ from scipy import linalg
 from ltinet._util.floating_point import Array
 from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_initial_condition, fit_inputs
 from ltinet.identification.modal_model import ModalModel, undriven_modal_model
-from ltinet.identification.output_error import is_noise_free, refine_output_error
+from ltinet.identification.output_error import REFINEMENT_TOLERANCE, is_noise_free, refine_output_error
 from ltinet.identification.preprocessing import detrend, whiten
 from ltinet.identification.records import Record, n_samples
 from ltinet.identification.subspace import Method, compress_hankel, decompose_subspace, has_enough_columns
@@ -194,13 +194,26 @@ def refine_candidate(candidate: Candidate, split: TrainTestSplit, settings: Esti
     return replace(candidate, driven=driven, errors=errors, is_refined=True)
 
 
-def refine_model(driven: DrivenModel, records: tuple[Record, ...], settings: EstimationSettings) -> DrivenModel | None:
+def refine_model(
+    driven: DrivenModel,
+    records: tuple[Record, ...],
+    settings: EstimationSettings,
+    *,
+    tolerance: float = REFINEMENT_TOLERANCE,
+) -> DrivenModel | None:
     """Refine with outputs in units of their errors; None where a mode then diverges, or grows although it must not."""
     n = n_samples(records)
     if is_noise_free(driven, n, settings.scale):  # the error is rounding of compressed records
         return None
     scale = np.maximum(np.sqrt(driven.errors / n), 1e-12 * settings.scale)
-    refined = refine_output_error(driven, records, feedthrough=settings.feedthrough, trend=settings.trend, scale=scale)
+    refined = refine_output_error(
+        driven,
+        records,
+        feedthrough=settings.feedthrough,
+        trend=settings.trend,
+        scale=scale,
+        tolerance=tolerance,
+    )
     if refined is None or diverges(refined.model, settings) or (settings.stable and not refined.model.is_stable):
         return None
     return refined

@@ -28,9 +28,10 @@ from ltinet.identification.diagnostics import CandidateSummary, Diagnostics, com
 from ltinet.identification.estimation import validate_points
 from ltinet.identification.linear_parameters import Trend
 from ltinet.identification.modal_model import ModalModel
-from ltinet.identification.report import ReportFigure, ReportPage, format_poles
+from ltinet.identification.report import ReportFigure, ReportPage, format_delays, format_gains, format_poles
 from ltinet.identification.residual_analysis import ResidualTests
 from ltinet.identification.uncertainty import (
+    NORMAL_QUANTILE_99,
     FrequencyBand,
     ParameterCovariance,
     PoleUncertainty,
@@ -51,6 +52,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+_NO_COVARIANCE = (
+    "the data do not determine the covariance: the records are free of noise, or the model has too many parameters (with "
+    "the initial states of all records), or some without effect on the outputs"
+)
 _MAX_PLOTTED_SAMPLES = 2000  # samples in a figure of a report; empirical: more cannot be distinguished
 
 
@@ -101,6 +106,9 @@ class IdentificationResult:
         Data from which covariance and residuals are computed on request; of long records the beginnings.
     time_unit
         Unit of time of the tables with the records, for the axes of plots; None where it is not known.
+    delay_ranges
+        First and last delay of each input whose models are not distinguishable at 99 %; empty for delays that were not
+        estimated by their models.
 
     """
 
@@ -123,6 +131,7 @@ class IdentificationResult:
     modes: ModalModel | None
     diagnostics: Diagnostics
     time_unit: str | None = None
+    delay_ranges: tuple[tuple[int, int], ...] = ()
 
     @cached_property
     def net(self) -> DynamicNetwork:
@@ -304,11 +313,18 @@ class IdentificationResult:
 
     def _require_covariance(self) -> ParameterCovariance:
         if self.covariance is None:
-            raise InvalidSignalError(
-                "the data do not determine the covariance: the model has too many parameters, or some without effect "
-                "on the outputs; identify a smaller order"
-            )
+            raise InvalidSignalError(f"{_NO_COVARIANCE}; identify a smaller order, or from fewer and longer records")
         return self.covariance
+
+    def _gain_lines(self) -> list[str]:
+        """Return the gains at frequency 0 with their 99 % intervals, a line for each; none with a pole at 0."""
+        if not np.all(self.poles()):
+            return []
+        widths = None
+        if self.covariance is not None:
+            variance = frequency_band(self.covariance, np.zeros(1), self.dt).covariance[0, ..., 0, 0]
+            widths = np.asarray(NORMAL_QUANTILE_99 * np.sqrt(np.maximum(variance, 0.0)))
+        return format_gains(self.system.dcgain(), widths, self.system.input_names, self.system.output_names)
 
     @property
     def plot(self) -> "IdentificationPlots":
@@ -363,25 +379,31 @@ class IdentificationResult:
 
     def __str__(self) -> str:
         system, rows = self.system, f", {self.block_rows} block rows" if self.block_rows else ""
+        unit = f" {self.time_unit}" if self.time_unit else ""
         lines = [
             f"identified system of order {self.order}",
             f"  inputs, outputs    {system.n_inputs}, {system.n_outputs}",
             "  data               a frequency response"
             if self.dt is None
-            else f"  samples            at steps of {self.dt:g}, {self.hold} hold",
+            else f"  samples            at steps of {self.dt:g}{unit}, {self.hold} hold",
             f"  method             {self.method}{rows}{', refined' if self.refined else ''}",
         ]
         lines += [
             f"  fit                {value:6.2f} %  {name}"
             for name, value in zip(system.output_names, self.fits.tolist(), strict=True)
         ]
-        if any(self.delay):
-            lines.append(f"  delay              {', '.join(map(str, self.delay))} samples")
+        if any(self.delay) or any(last for _, last in self.delay_ranges):
+            lines.append(
+                f"  delay              {format_delays(self.delay, self.delay_ranges, self.dt, self.time_unit)}"
+            )
         lines += [
             f"  {label:<18} {value}" for label, value in system.signal_settings.rows if label in ("u0", "y0", "note")
         ]
-        lines += format_poles(self.poles(), self.pole_uncertainty() if self.covariance else ())
-        lines += [f"  note               {note}" for note in self.notes]
+        lines += [f"  gain               {gain}" for gain in self._gain_lines()]
+        lines += format_poles(self.poles(), self.pole_uncertainty() if self.covariance else (), self.time_unit)
+        if not self.covariance:
+            lines.append(f"  note               no confidence intervals: {_NO_COVARIANCE}")
+        lines += [f"  note               {note}" for note in self.notes if note not in self.warnings]
         lines += [f"  warning            {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
@@ -559,10 +581,13 @@ def _concatenate_records(
 
 
 def _report_page(result: IdentificationResult, title: str) -> ReportPage:
-    delays = f", delays of {', '.join(map(str, result.delay))} samples" if any(result.delay) else ""
+    delays = ""
+    if any(result.delay) or any(last for _, last in result.delay_ranges):
+        delays = f", delay {format_delays(result.delay, result.delay_ranges, result.dt, result.time_unit)}"
     data = "a frequency response"
     if result.dt is not None:
-        data = f"samples at steps of {result.dt:g} ({result.hold} hold{delays})"
+        unit = f" {result.time_unit}" if result.time_unit else ""
+        data = f"samples at steps of {result.dt:g}{unit} ({result.hold} hold{delays})"
     rows = f" with {result.block_rows} block rows" if result.block_rows else ""
     channels = f"{format_count(result.system.n_inputs, 'input')} and {format_count(result.system.n_outputs, 'output')}"
     summary = (
@@ -572,7 +597,7 @@ def _report_page(result: IdentificationResult, title: str) -> ReportPage:
     return ReportPage(
         title, summary, result.warnings, result.system.output_names, result.fits, result.poles(),
         result.pole_uncertainty() if result.covariance else (), result.candidates, tuple(_report_figures(result)),
-        __version__,
+        __version__, tuple(result._gain_lines()), result.time_unit,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ sparse, and dense A and B are computed on first use. The module also validates t
 time, where None and 0 stand for continuous time, and summarises a system as plain data (`system_facts`).
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypedDict, final
@@ -25,9 +26,11 @@ from ltinet.systems.matrices import (
     as_real_matrix,
     as_sparse_matrix,
     as_square_matrix,
+    is_symmetric,
     make_read_only,
     shape_of,
     sparse_equal,
+    triangle_of,
 )
 from ltinet.systems.signal_names import UNNAMED, Names, SignalNames, names_from_dataframes, names_or_defaults
 from ltinet.systems.sparse_descriptor import SparseDescriptor
@@ -80,7 +83,8 @@ def require_continuous_time(system: HasTimeStep, call: str) -> None:
     )
 
 
-_MAX_SPARSE_INPUTS = 100  # a larger sparse square B was most likely meant as K of M, K, f
+_MAX_SPARSE_INPUTS = 100  # a larger sparse square B or C was most likely meant as K of M, K, f, or as M
+_MAX_UNSUSPICIOUS_STATES = 100  # small matrices are triangular for many reasons
 
 
 class Descriptor(NamedTuple):
@@ -135,6 +139,8 @@ class SystemMatrices:
         B, C = _edge_matrix(B, "B", n, D), _edge_matrix(C, "C", n, D)
         D = _feedthrough(D, n_outputs=C.shape[0], n_inputs=B.shape[1])
         is_sparse = not isinstance(state, np.ndarray)
+        if is_sparse and validate_time_step(dt) is None:
+            _report_half_stored(state, mass)
         object.__setattr__(self, "sparse", SparseDescriptor(state, mass, B) if is_sparse else None)
         if not is_sparse:
             self._set_arrays(state, B, mass)
@@ -290,10 +296,17 @@ def _state_equations_equal(one: SystemMatrices, other: SystemMatrices) -> bool:
 
 
 def _refuse_swapped_arguments(B: MatrixLike, C: MatrixLike, n: int) -> None:
-    """Refuse a sparse B that does not fit before it is converted to an array of n² numbers.
+    """Refuse a sparse B or C that does not fit before it is converted to an array of n² numbers.
 
-    Raises InvalidSystemError if B or C does not fit A, or if B is a large square matrix, as if M, K, f had been passed.
+    Raises InvalidSystemError if B or C does not fit A, or if one is a large square matrix: B as if M, K, f had been
+    passed, C as if K, f, M had.
     """
+    if issparse(C) and shape_of(C, "C") == (n, n) and n > _MAX_SPARSE_INPUTS:
+        raise InvalidSystemError(
+            f"C is a sparse {n}×{n} matrix, one output per state; the order of arguments is StateSpace(A, B, C, D, E). "
+            "Write StateSpace(-K, f, C, E=M) for M x' + K x = f u, with outputs=[0, 7] instead of C for values at these "
+            "degrees of freedom; pass C.toarray() if C has so many outputs"
+        )
     if not issparse(B):
         return
     shape = shape_of(B, "B")
@@ -317,10 +330,35 @@ def shape_error(
     line, other, size = ("row", "columns", f"{n}×(number of inputs)")
     if name == "C":
         line, other, size = ("column", "rows", f"(number of outputs)×{n}")
+    turned = f": pass {name}.T if its {state}s run along the {other}" if len(shape) == 2 and n in shape else ""
     return InvalidSystemError(
-        f"{name} has shape {shape} but {first} is {n}×{n}; {name} needs one {line} per {state}, so {size}: pass {name}.T "
-        f"if its {state}s run along the {other}"
+        f"{name} has shape {shape} but {first} is {n}×{n}; {name} needs one {line} per {state}, so {size}{turned}"
     )
+
+
+def _report_half_stored(A: Any, E: Any) -> None:
+    """Report sparse matrices of which only one triangle seems to be stored, as some programs do with symmetric ones.
+
+    A triangular A beside a diagonal E is a cascade of states, which is possible: it is a warning. A triangular E beside
+    an A that is symmetric or triangular, each with entries off the diagonal, is an error.
+
+    Raises
+    ------
+    InvalidSystemError
+        If E is.
+    """
+    n = A.shape[0]
+    if n <= _MAX_UNSUSPICIOUS_STATES:
+        return
+    hint = "if only half of a symmetric matrix is stored, pass X + X.T - sparse.diags(X.diagonal()) for X = "
+    A_triangle, E_triangle = triangle_of(A), None if E is None else triangle_of(E)
+    if E_triangle is not None and (A_triangle is not None or (A.nnz > n and is_symmetric(A))):
+        both = "A and E are" if A_triangle is not None else "E is"
+        raise InvalidSystemError(f"{both} triangular; {hint}{'A and X = E' if A_triangle is not None else 'E'}")
+    if A_triangle is not None:
+        warnings.warn(
+            f"A is {A_triangle} triangular, so that its states are a cascade; {hint}A", UserWarning, stacklevel=5
+        )
 
 
 def _edge_matrix(value: MatrixLike, name: str, n: int, D: MatrixLike | None) -> Matrix:
