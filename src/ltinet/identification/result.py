@@ -25,8 +25,10 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSignalError
 from ltinet.identification.diagnostics import CandidateSummary, Diagnostics, compute_fits
 from ltinet.identification.estimation import validate_points
+from ltinet.identification.innovations import InnovationModel
 from ltinet.identification.linear_parameters import Trend
 from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.records import parse_experiments, require_channels
 from ltinet.identification.report import ReportFigure, ReportPage, format_poles
 from ltinet.identification.residual_analysis import ResidualTests
 from ltinet.identification.uncertainty import (
@@ -149,6 +151,20 @@ class IdentificationResult:
         """Covariance of the parameters in units of the records; None where the data do not determine it."""
         return self.diagnostics.covariance()
 
+    @cached_property
+    def _innovations(self) -> InnovationModel:
+        return self.diagnostics.innovation_model()
+
+    @property
+    def K(self) -> Array:
+        """Gain `(n, p)` of the innovations e in x[k+1] = A x[k] + B u[k] + K e[k], y = C x + D u + e of `discrete`."""
+        return self._innovations.K
+
+    @property
+    def noise_covariance(self) -> Array:
+        """Covariance of the innovations, the errors of predictions one sample ahead, `(p, p)`."""
+        return self._innovations.covariance
+
     def poles(self) -> Complex:
         """Return the poles in continuous time.
 
@@ -193,6 +209,43 @@ class IdentificationResult:
             raise InvalidSignalError(f"u has shape {np.shape(u)}; give finite samples (T, {m}) at steps of {self.dt:g}")
         return self.net.simulate(inputs, self.dt * np.arange(len(inputs)), x0=x0).y
 
+    def predict(self, u: Any, y: Any, *, horizon: int = 1) -> Array:
+        """Predict outputs from the inputs until then, and the outputs up to some samples before.
+
+        The states at the first sample are those with the smallest one-step errors; samples before the horizon are
+        predicted from them.
+
+        Parameters
+        ----------
+        u
+            Inputs `(T, m)` or `(T,)`.
+        y
+            Outputs `(T, p)` or `(T,)`.
+        horizon
+            Number of samples from the last output that is used to the one that is predicted.
+
+        Returns
+        -------
+        Array
+            Predicted outputs `(T, p)`.
+
+        Raises
+        ------
+        InvalidSignalError
+            If the record or the horizon is invalid, or the system was identified from a frequency response.
+
+        """
+        if not isinstance(horizon, int | np.integer) or isinstance(horizon, bool) or horizon < 1:
+            raise InvalidSignalError(f"horizon is {sanitize(repr(horizon))}; it must be an integer of at least 1")
+        experiments = parse_experiments(u, y)
+        record, runs = experiments[0]
+        if len(experiments) > 1 or len(runs) != 1 or runs[0] != slice(0, len(record)):
+            raise InvalidSignalError(
+                "predict needs one record of at least 10 samples without gaps (NaN); predict experiments one by one"
+            )
+        require_channels(record, self.system.n_inputs, self.system.n_outputs)
+        return self.diagnostics.predicted(record.u, record.y, int(horizon))
+
     def fit(self, u: Any = None, y: Any = None, *, from_rest: bool = False) -> Array:
         """Return the fit of every output on other data, 100 (1 − ‖y − ŷ‖/‖y − mean‖) %.
 
@@ -224,7 +277,7 @@ class IdentificationResult:
             return compute_fits(self.diagnostics.compared(u, y))
         return self.net.fit(u, y, dt=self.dt, from_rest=from_rest)
 
-    def residuals(self, u: Any = None, y: Any = None) -> ResidualTests:
+    def residuals(self, u: Any = None, y: Any = None, *, one_step: bool = False) -> ResidualTests:
         """Return the residuals of records, with their correlations and 99 % bands.
 
         Only the states at the first sample are fitted, and trends where they belong to the model.
@@ -235,6 +288,8 @@ class IdentificationResult:
             Inputs; by default the records of the identification are used.
         y
             Outputs.
+        one_step
+            True for the errors of predictions one sample ahead, False for those of simulated outputs.
 
         Returns
         -------
@@ -242,7 +297,7 @@ class IdentificationResult:
             Residuals and the tests of their whiteness and independence of the inputs.
 
         """
-        return self.diagnostics.residuals(u, y)
+        return self.diagnostics.residuals(u, y, one_step=one_step)
 
     def pole_uncertainty(self) -> tuple[PoleUncertainty, ...]:
         """Return the poles of continuous time with their covariances.

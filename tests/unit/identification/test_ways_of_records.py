@@ -119,7 +119,7 @@ def test_output_derivatives(linear):
     A, C = decompose_subspace(compress_hankel((one,), 6), "moesp").model(4)
     modes = undriven_modal_model(A, C, n_inputs=2, linear=linear)
     found = fit_inputs(modes, (one,), feedthrough=True, trend="constant", scale=np.ones(2))
-    own = ParameterLayout(found.model, feedthrough=True, trend="constant", n_records=1)
+    own = ParameterLayout(found.model, n_direct=2, trend="constant", n_records=1)
     theta = own.packed(found.model, found.starts)
     model, (start,) = own.unpacked(theta)
     columns = own.derivatives(compute_regressors(model, one, ModalDrive(model.B, start.states)), model, start, record=0)
