@@ -140,7 +140,9 @@ def identify(  # noqa: PLR0913
     records = tuple(record.shifted(delays) for record in centered)
     scale = np.std(np.concatenate([record.y for record in records]), axis=0)
     mirror = stable is True or (stable == "auto" and not options.is_complete)
-    settings = EstimationSettings(len(u_mean), feedthrough, trend, linear, scale, mirror, max(map(len, records)))
+    settings = EstimationSettings(
+        len(u_mean), feedthrough, trend, linear, scale, mirror, stable is not True, max(map(len, records))
+    )
     best = estimate(records, options, settings, callback or (lambda _: None), stable=stable)
     # The continuous-time system in the units of the user.
     squares = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
@@ -202,6 +204,7 @@ def identify(  # noqa: PLR0913
             levels=y_mean,
         ),
         time_unit=None if t is None else data.time_unit,
+        family=best.family,
     )
 
 

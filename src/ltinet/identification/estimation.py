@@ -1,7 +1,12 @@
-"""Estimation of a model from records: options, choice of method, block rows and order, refinement.
+"""Estimation of a model from records: options, choice of order, method, block rows, refinement and family.
 
-All choices are made on the ends of the records, which the compared models have not been fitted to; the chosen model
-is then computed once more from all samples. Where the options leave nothing to choose, the one specified model is
+The order, and the best model that is fitted to simulated outputs, are chosen on the ends of the records. Models of
+the two other families, those fitted to records after a noise filter and those of one-step predictions, replace it where
+they are clearly better in cross-validation: all compared models are estimated without one half or third of the records
+after the other, and simulate what was held out. Their mean squared errors, before and after the noise filter, are
+compared fold by fold as logarithms of ratios; the mean of these has to exceed two standard errors of it and a tenth. In
+a closed loop, where the other families are biased, predictor-based models win unless they are clearly worse. The chosen
+model is then computed once more from all samples. Where the options leave nothing to choose, the one specified model is
 computed from all samples at once. Warnings on the result (instability, poor fits, coarse quantization) are collected
 here.
 """
@@ -121,6 +126,7 @@ class Estimate:
     """Filter of the records, where the model was fitted to filtered records."""
     method: Method
     block_rows: int
+    family: Family
     is_refined: bool
     candidates: tuple[CandidateSummary, ...]
     singular_values: Array
@@ -150,7 +156,8 @@ def estimate(
         if settings.stable or stable != "auto":
             raise
         return _estimate(records, options, replace(settings, stable=True), callback)
-    if stable != "auto" or not settings.stable or best.error <= _SUFFICIENT_ERROR:
+    is_settled = best.error <= _SUFFICIENT_ERROR or not best.driven.model.is_stable
+    if stable != "auto" or not settings.stable or is_settled:
         return best
     order = best.driven.model.order
     models = subspace_models(records, (best.block_rows,), METHODS, (order,), settings.trend)
@@ -176,16 +183,19 @@ def _estimate(
     folds = split_records(selection)
     rows = candidate_block_rows(folds[-1].train, options)
     found = _best_simulated(folds[-1], rows, options, settings, callback)
-    best, listed = found.best, found.candidates
+    best, listed, notes = found.best, found.candidates, list[str]()
     error, is_loop = _relative_error(best, settings, n_samples(folds[-1].test)), False
-    if options.families(linear=settings.linear) and error > _SUFFICIENT_ERROR:
+    if options.families(linear=settings.linear) and (error > _SUFFICIENT_ERROR or not options.subspace_methods):
         callback(f"models of order {best.order} with their noise")
         inputs = [record.u for record in folds[-1].train]
         is_loop = bool(chance_of_feedback(found.residuals, inputs).min() < _FEEDBACK_LEVEL)
-        challenger = _best_challenger(best, folds, settings, options, found.noise_filter, rows, is_loop=is_loop)
+        challenger, comparison = _best_challenger(
+            best, folds, settings, options, found.noise_filter, rows, is_loop=is_loop
+        )
         if challenger is not None:
             best = challenger
             listed.append(best)
+            notes.append(comparison)
             error = _relative_error(best, settings, sum(n_samples(fold.test) for fold in folds))
     # The chosen model from all samples.
     callback(f"order {best.order} from all samples")
@@ -194,12 +204,23 @@ def _estimate(
     hankel = compress_hankel(detrend(records, settings.trend), best.block_rows)
     values = decompose_subspace(hankel, "moesp" if best.family == "predictor" else best.method).values
     n_used, n = n_samples(selection), n_samples(records)
-    notes = [f"method, block rows, order and refinement were decided on {n_used} of {n} samples"] if n_used < n else []
+    if n_used < n:
+        notes.append(f"method, block rows, order and refinement were decided on {n_used} of {n} samples")
     if best.family == "predictor" and is_loop:
         notes.append(_CLOSED_LOOP_NOTE)
     used = found.noise_filter if best.family == "filtered" else None
     return Estimate(
-        final, noise, used, best.method, best.block_rows, best.is_refined, tuple(summaries), values, tuple(notes), error
+        final,
+        noise,
+        used,
+        best.method,
+        best.block_rows,
+        best.family,
+        best.is_refined,
+        tuple(summaries),
+        values,
+        tuple(notes),
+        error,
     )
 
 
@@ -291,8 +312,8 @@ def _best_challenger(
     rows: tuple[int, ...],
     *,
     is_loop: bool,
-) -> Candidate | None:
-    """Return the model of another family that is clearly better than `best`, None without one.
+) -> tuple[Candidate | None, str]:
+    """Return the model of another family that is clearly better than `best`, None without one, with its advantage.
 
     In a closed loop a predictor-based model wins if it is not clearly worse, since the others are biased.
     """
@@ -305,8 +326,8 @@ def _best_challenger(
     if here and best.is_refined:
         here = refine_candidate(here[0], folds, settings, noise_filter) or here
     if not here:
-        return None
-    winner, leading = None, 0.0
+        return None, ""
+    winner, leading, comparison = None, 0.0, ""
     for family in options.families(linear=settings.linear):
         group = generate_candidates(
             folds, settings, noise_filter, family=family, block_rows=rows, methods=METHODS, **common
@@ -318,11 +339,17 @@ def _best_challenger(
                 own, other = (restarted(it, folds, settings, noise_filter) or it for it in (own, other))
             difference, deviation = advantage(own, other)
             needed = max(_CLEAR * deviation, _WORTHWHILE)
-            if is_loop and family == "predictor":
-                needed = -_CLEAR * deviation
+            if family == "predictor" and (is_loop or not options.subspace_methods):
+                needed = -_CLEAR * deviation if options.subspace_methods else -np.inf
             if difference > needed and (winner is None or difference > leading):
                 winner, leading = candidate, difference
-    return winner
+                ratios = np.exp(0.5 * np.log(own.parts / other.parts).mean(axis=0))
+                before, after = (100.0 * (ratio - 1.0) for ratio in ratios.tolist())
+                comparison = (
+                    f"errors on held-out samples are {before:+.1f} % before and {after:+.1f} % after the noise filter of "
+                    "those of the best model that was fitted to simulated outputs"
+                )
+    return winner, comparison
 
 
 def _summary(it: Candidate, settings: EstimationSettings, n_test: int) -> CandidateSummary:
@@ -348,7 +375,7 @@ def _estimate_as_specified(
     if driven is None:
         raise DivergentModelError(_DIVERGENT_MESSAGE)
     error = float(np.sqrt((driven.errors / (n_samples(records) * settings.scale**2)).mean()))
-    return Estimate(driven, None, None, method, rows, False, (), decomposition.values, (), error)
+    return Estimate(driven, None, None, method, rows, "simulation", False, (), decomposition.values, (), error)
 
 
 def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions) -> tuple[int, ...]:

@@ -102,7 +102,8 @@ class InnovationModel:
         scan_states(added, first, StepDecay(np.zeros(0, complex), np.zeros(0), (A,)))
         states = np.concatenate([first[:, None], added[:, :-1]], axis=1)
         errors, free = y - states[0] @ self.C.T - u @ self.D.T, states[1:] @ self.C.T
-        start = scaled_least_squares(free.reshape(n, -1).T, errors.ravel())
+        units = np.sqrt(np.maximum(self.covariance.diagonal(), np.finfo(float).tiny))
+        start = scaled_least_squares((free / units).reshape(n, -1).T, (errors / units).ravel())
         predicted = states[0] + np.einsum("i,itn->tn", start, states[1:])
         for _ in range(min(horizon, len(u)) - 1):
             predicted = np.vstack([predicted[:1], predicted[:-1] @ self.A.T + u[:-1] @ self.B.T])
@@ -211,7 +212,7 @@ def _with_stable_predictor(model: InnovationModel) -> InnovationModel:
 def refine_prediction_error(
     model: InnovationModel, records: tuple[Record, ...], feedthrough: bool, trend: Trend
 ) -> InnovationModel | None:
-    """Return the model with smaller one-step errors, None where there is none."""
+    """Return the model with smaller one-step errors, None where refinement gave no model."""
     predictor, m = model.predictor(), model.n_inputs
     if predictor is None or not model.has_stable_predictor:
         return None

@@ -1,6 +1,6 @@
 """Candidate models of many orders and methods, and the choice of an order by hold-out error and BIC.
 
-Every candidate is fitted to the first two thirds of the records and tested on the rest. The order with the smallest
+For the order every candidate is fitted to the first two thirds of the records and tested on the rest. The order with the smallest
 hold-out error is too high more often than not, since one more state costs little. Among all orders that are as good
 there, within half a percent or the effect of chance, the Bayesian information criterion on the training samples
 decides: a state that barely matters changes errors by less than half a percent, and its likelihood by far more than
@@ -38,6 +38,8 @@ N_PARTS = (2, 3)
 """Numbers of contiguous parts of every record that are held out one after the other."""
 _HOLDOUT_RATIO = 1.0 / (N_PARTS[-1] - 1.0)  # test samples by training samples of the last fold
 _MAX_GROWTH_EXPONENT = 15.0  # log of the growth of a mode over a record, e^15 = 3e6: no measurement has that range
+# The same in a loop, which keeps the outputs small: e^30 = 1e13, with which three digits of a simulation are left.
+_MAX_LOOP_EXPONENT = 30.0
 _ERROR_FLOOR = 1e-9  # of the outputs: smaller errors are taken for equal; a converter of 24 bits resolves 6e-8
 TOLERATED = 0.005
 """Relative difference of hold-out errors that does not justify a larger order.
@@ -63,7 +65,9 @@ class EstimationSettings:
     scale: Array
     """Size of each output, `(p,)`."""
     stable: bool
-    """True where growing modes are mirrored."""
+    """True where growing modes of models fitted to simulated outputs are mirrored."""
+    may_grow: bool
+    """True where modes of predictor-based models may grow."""
     longest: int
     """Number of samples of the longest record, over which the growth of modes is limited."""
 
@@ -127,8 +131,8 @@ def _held_out(records: tuple[Record, ...], number: int, count: int) -> Fold:
     train, pieces, test, positions = [], [], [], []
     for record in records:
         n, length = len(record), len(record) // count
-        begin = n - (count - number) * length if number else 0
-        end = n if number == count - 1 else begin + length
+        end = n - (count - 1 - number) * length
+        begin = end - length if number else 0
         parts = [part for part in (record.part(slice(0, begin)), record.part(slice(end, n))) if len(part)]
         pieces += parts
         test.append(record.part(slice(begin, end)))
@@ -225,7 +229,9 @@ def with_starts(
         model = None if modes is None else modes[0]
     else:
         model = fitted.model
-    if model is None or not np.all(np.isfinite(model.poles)) or diverges(model, settings):
+    if model is None or not np.all(np.isfinite(model.poles)) or not (settings.may_grow or model.is_stable):
+        return None
+    if diverges(model, settings, _MAX_LOOP_EXPONENT if isinstance(fitted, InnovationModel) else _MAX_GROWTH_EXPONENT):
         return None
     # A growing free response fits any offset: the means of the records, which are subtracted, have to do.
     trend = settings.trend if model.is_stable else "none"
@@ -326,7 +332,7 @@ def holdout_errors(
     them are the mean squared errors before and after the noise filter `(2,)`. None if they are not finite.
     """
     model = driven.model
-    if diverges(model, settings):
+    if diverges(model, settings, _MAX_LOOP_EXPONENT):
         return None
     errors, squares_before, squares_after = [], [], []
     for train, test, position, start in zip(fold.train, fold.test, fold.positions, driven.starts, strict=True):
@@ -370,9 +376,9 @@ def refine_model(driven: DrivenModel, records: tuple[Record, ...], settings: Est
     return refined
 
 
-def diverges(model: ModalModel, settings: EstimationSettings) -> bool:
-    """Return whether a mode grows over the longest record by more than the range of any measurement."""
-    return bool(np.log(max(np.abs(model.poles).max(initial=0.0), 1e-300)) * settings.longest > _MAX_GROWTH_EXPONENT)
+def diverges(model: ModalModel, settings: EstimationSettings, limit: float = _MAX_GROWTH_EXPONENT) -> bool:
+    """Return whether a mode grows over the longest record by more than a limit, that of the range of measurements."""
+    return bool(np.log(max(np.abs(model.poles).max(initial=0.0), 1e-300)) * settings.longest > limit)
 
 
 # Choice of the order.

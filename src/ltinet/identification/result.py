@@ -28,6 +28,7 @@ from ltinet.identification.estimation import validate_points
 from ltinet.identification.innovations import InnovationModel
 from ltinet.identification.linear_parameters import Trend
 from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.order_selection import Family
 from ltinet.identification.records import parse_experiments, require_channels
 from ltinet.identification.report import ReportFigure, ReportPage, format_poles
 from ltinet.identification.residual_analysis import ResidualTests
@@ -51,6 +52,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+_FITTED_TO: dict[Family, str] = {
+    "simulation": "simulated outputs",
+    "filtered": "simulated outputs of records after a noise filter",
+    "predictor": "predictions one step ahead",
+}
 _MAX_PLOTTED_SAMPLES = 2000  # samples in a figure of a report; empirical: more cannot be distinguished
 
 
@@ -101,6 +107,9 @@ class IdentificationResult:
         Data from which covariance and residuals are computed on request; of long records the beginnings.
     time_unit
         Unit of time of the tables with the records, for the axes of plots; None where it is not known.
+    family
+        "simulation" where B and D come from simulated outputs, "filtered" where records went through a filter that makes
+        their noise white before, "predictor" where they come from one-step predictions.
 
     """
 
@@ -123,6 +132,7 @@ class IdentificationResult:
     modes: ModalModel | None
     diagnostics: Diagnostics
     time_unit: str | None = None
+    family: Family = "simulation"
 
     @cached_property
     def net(self) -> DynamicNetwork:
@@ -406,10 +416,16 @@ class IdentificationResult:
             else f"  samples            at steps of {self.dt:g}, {self.hold} hold",
             f"  method             {self.method}{rows}{', refined' if self.refined else ''}",
         ]
+        if self.family != "simulation":
+            lines.append(f"  fitted to          {_FITTED_TO[self.family]}")
         lines += [
             f"  fit                {value:6.2f} %  {name}"
             for name, value in zip(system.output_names, self.fits.tolist(), strict=True)
         ]
+        if self.dt is not None:
+            deviations = np.sqrt(self.noise_covariance.diagonal()).tolist()
+            lines.append(f"  one-step errors    {', '.join(f'{value:.3g}' for value in deviations[:4])}")
+            lines[-1] += ", …" if len(deviations) > 4 else ""
         if any(self.delay):
             lines.append(f"  delay              {', '.join(map(str, self.delay))} samples")
         lines += [
@@ -601,8 +617,11 @@ def _report_page(result: IdentificationResult, title: str) -> ReportPage:
     channels = f"{format_count(result.system.n_inputs, 'input')} and {format_count(result.system.n_outputs, 'output')}"
     summary = (
         f"Order {result.order}, {channels}, from {data}; identified by {result.method}{rows}"
-        f"{', refined by output error' if result.refined else ''}."
+        f"{', refined' if result.refined else ''}, fitted to {_FITTED_TO[result.family]}."
     )
+    if result.dt is not None:
+        deviations = np.sqrt(result.noise_covariance.diagonal()).tolist()
+        summary += f" Deviations of predictions one step ahead: {', '.join(f'{value:.3g}' for value in deviations)}."
     return ReportPage(
         title, summary, result.warnings, result.system.output_names, result.fits, result.poles(),
         result.pole_uncertainty() if result.covariance else (), result.candidates, tuple(_report_figures(result)),

@@ -244,7 +244,7 @@ def test_discrete_region_contains_continuous_poles() -> None:
 def test_nearly_meeting_poles_are_contained() -> None:
     """Regions by the slope of the root hold half of these, whose estimates are pairs as often as real."""
     true, held, n_pairs = (0.72, 0.7), [], 0
-    setting = EstimationSettings(False, "none", False, np.ones(1), False, N)
+    setting = EstimationSettings(1, False, "none", False, np.ones(1), False, True, N)
     for seed in range(40):
         rng = np.random.default_rng([91, seed])
         u = rng.standard_normal(N)
