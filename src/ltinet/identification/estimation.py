@@ -424,21 +424,24 @@ def _reestimate(
     is_filtered, methods = best.family == "filtered", options.subspace_methods
     source = whiten(records, noise_filter) if is_filtered else records
 
-    def driven_models(rows: tuple[int, ...], methods: tuple[Method, ...]) -> list[DrivenModel]:
-        models = subspace_models(source, rows, methods, (best.order,), settings.trend)
+    def driven_models(
+        pieces: tuple[Record, ...], rows: tuple[int, ...], methods: tuple[Method, ...]
+    ) -> list[DrivenModel]:
+        models = subspace_models(pieces, rows, methods, (best.order,), settings.trend)
         driven = (fit_driven_model(A, C, source, settings) for _, _, _, A, C in models)
         return [model for model in driven if model is not None]
 
     def total_error(driven: DrivenModel) -> float:
         return float((driven.errors / settings.scale**2).sum())
 
-    pool = driven_models((best.block_rows,), (best.method,))
+    pieces = whiten(records, noise_filter) if is_filtered or best.is_whitened else records
+    pool = driven_models(pieces, (best.block_rows,), (best.method,))
     feedthrough, trend, scale = settings.feedthrough, settings.trend, settings.scale
     if best.is_refined or not pool:
         models = [driven.model for driven in best.driven]
         pool += [fit_inputs(it, source, feedthrough=feedthrough, trend=trend, scale=scale) for it in models]
     if best.is_refined and n_samples(records) <= _MAX_SELECTION_SAMPLES:
-        pool += sorted(driven_models(rows, methods), key=total_error)[:_N_STARTS]
+        pool += sorted(driven_models(source, rows, methods), key=total_error)[:_N_STARTS]
         refined = [refine_model(driven, source, settings) for driven in pool]
         pool += [driven for driven in refined if driven is not None]
     closest = min(pool, key=total_error)

@@ -1,7 +1,7 @@
 """Candidate models of many orders and methods, and the choice of an order by hold-out error and BIC.
 
-For the order every candidate is fitted to the first two thirds of the records and tested on the rest. The order with the smallest
-hold-out error is too high more often than not, since one more state costs little. Among all orders that are as good
+For the order every candidate is fitted to the first two thirds of the records and tested on the rest. The order with the
+smallest hold-out error is too high more often than not, since one more state costs little. Among all orders that are as good
 there, within half a percent or the effect of chance, the Bayesian information criterion on the training samples
 decides: a state that barely matters changes errors by less than half a percent, and its likelihood by far more than
 chance does. The choice is made on whitened records, where errors are meaningful however strongly the noise is
