@@ -4,9 +4,9 @@ The order, and the best model that is fitted to simulated outputs, are chosen on
 the two other families, those fitted to records after a noise filter and those of one-step predictions, replace it where
 they are clearly better in cross-validation: all compared models are estimated without one half or third of the records
 after the other, and simulate what was held out. Their mean squared errors, before and after the noise filter, are
-compared fold by fold as logarithms of ratios; the mean of these has to exceed two standard errors of it and a tenth. In
-a closed loop, where the other families are biased, predictor-based models win unless they are clearly worse. The chosen
-model is then computed once more from all samples. Where the options leave nothing to choose, the one specified model is
+compared fold by fold as logarithms of ratios; the mean of these has to exceed two standard errors of it and a tenth, and
+errors on the ends of the records must not be larger by more than a tenth. In a closed loop, where the other families are
+biased, predictor-based models alone compete, and win unless they are clearly worse. The chosen model is then computed once more from all samples. Where the options leave nothing to choose, the one specified model is
 computed from all samples at once. Warnings on the result (instability, poor fits, coarse quantization) are collected
 here.
 """
@@ -67,6 +67,9 @@ _CLEAR = 2.0  # standard errors by which one model is clearly better than anothe
 # Smallest difference of the logarithms, errors smaller by 2.5 % before and after the noise filter: a model of too small an
 # order fits the frequencies that a noise filter leaves, and is as much better there as it is worse elsewhere. Empirical.
 _WORTHWHILE = 0.1
+_MOST_LOSS = (
+    1.1  # ratio of errors on the ends of the records, before the noise filter, to those of the other model; empirical
+)
 _FEEDBACK_LEVEL = 0.01  # probability of an open loop with such residuals, from which on a closed loop is assumed
 _STABILITY_MARGIN = 1e-9  # |λ| − 1 of a pole that gives no warning: rounding of an integrator; changes no result
 _MIN_LEVELS = 16  # distinct values of an output, four bits; fewer give a warning, which changes no result
@@ -319,16 +322,19 @@ def _best_challenger(
     """
     folds = [*(fold for fold in folds[:-1] if is_informative(fold, best.block_rows)), folds[-1]]
     common: dict[str, Any] = {"orders": (best.order,)}
+    in_loop = is_loop or not options.subspace_methods
     here = generate_candidates(
         folds, settings, noise_filter, is_whitened=best.is_whitened, block_rows=(best.block_rows,),
         methods=(best.method,), **common,
     )  # fmt: skip
     if here and best.is_refined:
-        here = refine_candidate(here[0], folds, settings, noise_filter) or here
+        refined = refine_candidate(here[0], folds, settings, noise_filter)
+        here = refined or (here if in_loop else [])
     if not here:
         return None, ""
     winner, leading, comparison = None, 0.0, ""
-    for family in options.families(linear=settings.linear):
+    families = options.families(linear=settings.linear)
+    for family in [it for it in families if it == "predictor" or not in_loop]:
         group = generate_candidates(
             folds, settings, noise_filter, family=family, block_rows=rows, methods=METHODS, **common
         )
@@ -339,8 +345,12 @@ def _best_challenger(
                 own, other = (restarted(it, folds, settings, noise_filter) or it for it in (own, other))
             difference, deviation = advantage(own, other)
             needed = max(_CLEAR * deviation, _WORTHWHILE)
-            if family == "predictor" and (is_loop or not options.subspace_methods):
-                needed = -_CLEAR * deviation if options.subspace_methods else -np.inf
+            if not options.subspace_methods:
+                needed = -np.inf
+            elif is_loop:
+                needed = -_CLEAR * deviation
+            elif own.parts[-1, 0] > _MOST_LOSS**2 * other.parts[-1, 0]:
+                continue  # the ends of the records are closest to what follows: no clear loss there, whatever is gained
             if difference > needed and (winner is None or difference > leading):
                 winner, leading = candidate, difference
                 ratios = np.exp(0.5 * np.log(own.parts / other.parts).mean(axis=0))

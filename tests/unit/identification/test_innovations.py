@@ -90,6 +90,7 @@ def test_modes_and_back() -> None:
     assert markov(back, back.K) == pytest.approx(markov(true, true.K), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_pole_deviations_are_those_of_repetition() -> None:
     """Poles of 40 records from a loop, in deviations of their covariance."""
     true, distances = known_model(), []
@@ -126,6 +127,7 @@ def unstable_loop(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return u, y
 
 
+@pytest.mark.slow
 def test_unstable_plant_in_a_loop_is_found() -> None:
     u, y = unstable_loop(3)
     result = ltinet.identify(u, y, dt=1.0, order=2, method="pbsid")
@@ -159,6 +161,7 @@ def test_noise_of_a_result() -> None:
         assert "one-step errors" in str(result)
 
 
+@pytest.mark.slow
 def test_predictions_in_units_of_the_records() -> None:
     """Offsets, and channels in other units: predictions are those of scaled records."""
     record = drawn_record(known_model(), 1500, seed=6)
