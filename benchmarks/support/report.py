@@ -16,6 +16,8 @@ ORDER = (
     "default_threads",
     "streaming",
     "batch",
+    "beyond_linear",
+    "beyond_linear_accuracy",
     "work_precision",
     "construction",
     "bdschur",

@@ -32,7 +32,7 @@ from ltinet.errors import (
 )
 from ltinet.explorer.api import explore
 from ltinet.export.manifest import Export
-from ltinet.files import load, load_model, load_product_network, load_system, named_system, save_system
+from ltinet.files import load, load_system, named_system, save_system
 from ltinet.interconnection.algebra import append, feedback, lft, parallel, series
 from ltinet.interconnection.delays import pade, pade_error
 from ltinet.interconnection.interconnect import interconnect, summing_junction
@@ -171,8 +171,6 @@ __all__ = [
     "isstable",
     "lft",
     "load",
-    "load_model",
-    "load_product_network",
     "load_system",
     "margin",
     "named_system",

@@ -13,9 +13,10 @@ from ltinet.conversion import as_state_space, eliminate_algebraic
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.network_builder import construct_network, require_single_system
-from ltinet.nonlinear.models import NonlinearModel
+from ltinet.nonlinear.models import Bilinear, NonlinearModel
 from ltinet.nonlinear.network import NonlinearNetwork, build_network
 from ltinet.second_order import SecondOrder
+from ltinet.systems.converters import is_pymor_bilinear
 
 
 @overload
@@ -61,7 +62,7 @@ def construct(
     ----------
     system : StateSpace, SecondOrder, Bilinear, LPV, QuadraticBilinear, tuple or object
         System in continuous or discrete time; any object that `as_state_space` accepts, such as (A, B, C). A model with
-        products gives a network whose layers are those of its linear part.
+        products, also a `BilinearModel` of pyMOR, gives a network whose layers are those of its linear part.
     *matrices : array_like
         Not accepted; the error message shows how to put several matrices into a tuple.
     max_condition : float, optional
@@ -106,6 +107,8 @@ def construct(
     (10, 0)
     """
     system = require_single_system(system, matrices)
+    if is_pymor_bilinear(system):
+        system = Bilinear.from_pymor(system)
     if isinstance(system, NonlinearModel):
         if tolerance is not None:
             raise InvalidSystemError(

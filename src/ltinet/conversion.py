@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ltinet.errors import InvalidSystemError
 from ltinet.second_order import SecondOrder
 from ltinet.state_space import StateSpace
 from ltinet.systems.converters import to_system_matrices
-from ltinet.systems.descriptor import RegularDescriptor, SingularMassError, solve_algebraic_rows, solve_algebraic_svd
-from ltinet.systems.signal_names import SignalNames
+from ltinet.systems.descriptor import SingularMassError, solve_algebraic_svd
 from ltinet.systems.sparse_lu import is_singular
-from ltinet.systems.system_matrices import SystemMatrices
+from ltinet.systems.system_matrices import SystemMatrices, eliminate_algebraic_rows, without_algebraic
 
 
 def as_state_space(obj: Any) -> StateSpace:
@@ -84,8 +84,14 @@ def eliminate_algebraic(system: Any) -> StateSpace:
     """
     state_space = eliminate_zero_rows(system)
     pencil = state_space.sparse
-    if pencil is None or pencil.mass is None or pencil.is_large or not is_singular(pencil.mass):
+    if pencil is None or pencil.mass is None or not is_singular(pencil.mass):
         return state_space
+    if pencil.is_large:
+        raise InvalidSystemError(
+            "E is singular, but its zero rows do not match its zero columns, and the model is too large for a singular "
+            "value decomposition; remove the algebraic equations where it is assembled, such as prescribed degrees of "
+            "freedom: K[free][:, free], M[free][:, free], f[free]"
+        )
     return _eliminate_by_svd(state_space)
 
 
@@ -101,14 +107,17 @@ def eliminate_zero_rows(system: Any) -> StateSpace:
     pencil = state_space.sparse
     if pencil is None or pencil.mass is None:
         return state_space
-    descriptor = solve_algebraic_rows(pencil.mass, pencil.state, pencil.B, state_space.C, state_space.D)
-    return state_space if descriptor is None else _to_state_space(descriptor, state_space)
+    matrices = eliminate_algebraic_rows(state_space.matrices)
+    if matrices is state_space.matrices:
+        return state_space
+    return StateSpace.of(matrices, settings=state_space.signal_settings)
 
 
 def _eliminate_by_svd(system: StateSpace) -> StateSpace:
     pencil: Any = system.sparse
     E, A = pencil.mass.toarray(), pencil.state.toarray()
-    return _to_state_space(solve_algebraic_svd(E, A, pencil.B, system.C, system.D), system)
+    regular = solve_algebraic_svd(E, A, pencil.B, system.C, system.D)
+    return StateSpace.of(without_algebraic(system.matrices, regular), settings=system.signal_settings)
 
 
 def _to_sparse_matrices(system: Any) -> SystemMatrices:
@@ -116,17 +125,3 @@ def _to_sparse_matrices(system: Any) -> SystemMatrices:
     parts: Any = system if isinstance(system, tuple | list) else [getattr(system, name, None) for name in "ABCDE"]
     A, B, C, D, E = parts
     return SystemMatrices(sparse.csr_array(np.asarray(A)), B, C, D, E)
-
-
-def _to_state_space(descriptor: RegularDescriptor, origin: StateSpace) -> StateSpace:
-    """Return the system of a regular descriptor, with the names and settings of the system that it comes from."""
-    n = descriptor.A.shape[0]
-    identity: Any = np.eye(n) if isinstance(descriptor.E, np.ndarray) else sparse.eye_array(n)
-    E = None if n == 0 or abs(descriptor.E - identity).max() == 0.0 else descriptor.E
-    matrices = SystemMatrices(descriptor.A, descriptor.B, descriptor.C, descriptor.D, E)
-    names = origin.matrices.names
-    states = None
-    if descriptor.variables is not None and names.states is not None:
-        states = tuple(names.states[index] for index in descriptor.variables)
-    matrices = matrices.with_names(SignalNames(names.inputs, names.outputs, states))
-    return StateSpace.of(matrices, settings=origin.signal_settings)

@@ -742,7 +742,7 @@ class DynamicNetwork(SystemOperators, LinearModel):
     if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name: str) -> Any:
-            raise missing_attribute(self, name)
+            raise missing_attribute(self, name, system="net.to_state_space()")
 
     def __repr__(self) -> str:
         text = repr(self.network).replace("Network(", "DynamicNetwork(", 1)

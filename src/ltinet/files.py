@@ -5,14 +5,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from ltinet._util.text import format_path
 from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import FileFormatError
 from ltinet.io.file_access import DEFAULT_MAX_BYTES
 from ltinet.io.system_files import read_system, write_system
 from ltinet.network.network_file import read_network
-from ltinet.nonlinear.files import is_product_network, read_model, read_product_network, write_model
+from ltinet.nonlinear.files import assemble_model, is_product_network, read_product_network, write_model
 from ltinet.nonlinear.models import NonlinearModel
 from ltinet.nonlinear.named_models import NAMED_MODELS, build_model, describe_models
 from ltinet.nonlinear.network import NonlinearNetwork
@@ -32,16 +30,20 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
     names: Mapping[str, str] | None = None,
     dt: float | None = None,
     max_bytes: float = DEFAULT_MAX_BYTES,
-) -> StateSpace:
-    """Read a system from a `.mat` file (versions 4 to 7.3), an `.npz` archive or a folder of Matrix Market files.
+) -> StateSpace | Any:  # or NonlinearModel: as a union, every use of a linear system would need isinstance
+    """Read a system, or a model with products, from a `.mat` file, an `.npz` archive or a folder of Matrix Market files.
 
     Matrices are variables A, B, C and, where present, D and E, in capital or small letters, or fields of one struct
-    (`sys.A`). A sparse A stays sparse, and so does E; other variables are ignored.
+    (`sys.A`). A sparse A stays sparse, and so does E; other variables are ignored. Versions 4 to 7.3 of `.mat` are read.
 
     Further variables are read as written by MATLAB: names (InputName, OutputName, StateName, with units in InputUnit
     and so on; or input_names), delays (InputDelay and OutputDelay, in samples for systems in discrete time), operating
     point (InputOffset, OutputOffset), hold (InterSample: "zoh" or "foh"), sample time of the data (DataSampleTime)
     and the time step of a system in discrete time (Ts, dt, Td, sampling_time, sample_time or SampleTime).
+
+    A file is a model with products if it has N (n×nm, the matrices N_k side by side, or m×n×n), H (n×n²) or A_p (n×nl,
+    side by side, with B_p, C_p and D_p likewise) of these shapes for n ≥ 2 states; files that `save_system` wrote have
+    the class of the model, too. With an E all matrices of the states are multiplied by its inverse.
 
     Nothing is unpickled, and all sizes in the file are validated before memory is allocated.
 
@@ -61,13 +63,13 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
 
     Returns
     -------
-    StateSpace
+    StateSpace, Bilinear, LPV or QuadraticBilinear
         System with its names, delays, operating point, hold and sample time.
 
     Raises
     ------
     FileFormatError
-        If the file is missing, damaged, too large, of an unknown format, or lacks A, B or C.
+        If the file is missing, damaged, too large, of an unknown format, or lacks A, B or C, or if its products do not fit.
     InvalidSystemError
         If the matrices do not form a system, or the time step is not valid.
 
@@ -81,8 +83,9 @@ def load_system(  # noqa: PLR0913 - every matrix may be given by keyword
     1
     """
     matrices = {name: value for name, value in zip("ABCDE", (A, B, C, D, E), strict=True) if value is not None}
-    system, settings = read_system(path, matrices, names=names, dt=dt, max_bytes=max_bytes)
-    return StateSpace.of(system, settings=settings)
+    system, settings, products = read_system(path, matrices, names=names, dt=dt, max_bytes=max_bytes)
+    linear = StateSpace.of(system, settings=settings)
+    return assemble_model(path, linear, products) if products else linear
 
 
 def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal["5", "7.3"] = "5") -> None:
@@ -96,7 +99,7 @@ def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal[
     Parameters
     ----------
     system : StateSpace, Bilinear, LPV, QuadraticBilinear or object
-        System to write; any object that `as_state_space` accepts, or a model with products, which `load_model` reads.
+        System to write; any object that `as_state_space` accepts, or a model with products.
     path : str or path-like
         File with the suffix `.mat` or `.npz`, or folder.
     mat_version : {"5", "7.3"}, optional
@@ -123,43 +126,6 @@ def save_system(system: Any, path: str | PathLike[str], *, mat_version: Literal[
         return
     state_space = as_state_space(system)
     write_system(state_space.matrices, path, mat_version=mat_version, settings=state_space.signal_settings)
-
-
-def load_model(path: str | PathLike[str], *, max_bytes: float = DEFAULT_MAX_BYTES) -> NonlinearModel:
-    """Read a model with products from a `.npz` or `.mat` file.
-
-    Besides A, B, C and D, which are read as by `load_system`, the file has N (the matrices N_k side by side, n×nm, or
-    m×n×n) and H (n×n²), or A_p, B_p, C_p and D_p (side by side); files that `save_system` wrote have the class of the
-    model and the factors of H.
-
-    Parameters
-    ----------
-    path : str or path-like
-        File.
-    max_bytes : float, optional
-        Limit on the memory of all matrices, as for `load_system`.
-
-    Returns
-    -------
-    Bilinear, LPV or QuadraticBilinear
-        Model with its names, delays and operating point.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is missing, damaged, too large, of an unknown format, or has no products.
-    InvalidSystemError
-        If the matrices of the linear part do not form a system.
-
-    Examples
-    --------
-    >>> import ltinet
-    >>> model = ltinet.named_system("burgers", n_states=10)
-    >>> ltinet.save_system(model, "burgers.npz")
-    >>> ltinet.load_model("burgers.npz") == model
-    True
-    """
-    return read_model(path, max_bytes=max_bytes)
 
 
 @overload
@@ -240,8 +206,8 @@ def named_system(name: str | None = None, **parameters: Any) -> StateSpace | Non
     return StateSpace.of(build_system(name, parameters))
 
 
-def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNetwork:
-    """Read a network from a file that `DynamicNetwork.save` wrote; `load_product_network` reads those with products.
+def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNetwork | Any:  # as of load_system
+    """Read a network from a file that its method `save` wrote.
 
     All parameters are restored bit for bit, with delays, operating point, hold and sample time. Files written by
     version 0.1.0 have none of these; `print(net)` then shows a note.
@@ -255,8 +221,8 @@ def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNe
 
     Returns
     -------
-    DynamicNetwork
-        Network equal to the one that was saved.
+    DynamicNetwork or NonlinearNetwork
+        Network equal to the one that was saved; a NonlinearNetwork if it has product neurons.
 
     Raises
     ------
@@ -272,32 +238,7 @@ def load(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> DynamicNe
     True
     """
     if is_product_network(path):
-        raise FileFormatError(
-            f"{format_path(path)} is a network with product neurons; read it with ltinet.load_product_network(path)"
-        )
+        return NonlinearNetwork(*read_product_network(path, max_bytes=max_bytes))
     network, form, matrices, blocks, reduction_error, settings, dt = read_network(path, max_bytes=max_bytes)
     system = None if matrices is None else StateSpace.of(matrices, settings=settings)
     return DynamicNetwork(network, form, system, blocks, reduction_error, settings, dt)
-
-
-def load_product_network(path: str | Path, *, max_bytes: float = DEFAULT_MAX_BYTES) -> NonlinearNetwork:
-    """Read a network with product neurons from a file that `NonlinearNetwork.save` wrote.
-
-    Parameters
-    ----------
-    path : str or path-like
-        File in safetensors format.
-    max_bytes : float, optional
-        Limit on the size of the tensors, 2 GiB by default.
-
-    Returns
-    -------
-    NonlinearNetwork
-        Network equal to the one that was saved.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is missing, damaged, too large, not such a network, or of a newer format.
-    """
-    return NonlinearNetwork(*read_product_network(path, max_bytes=max_bytes))

@@ -1,13 +1,14 @@
 """Mechanical models M q'' + D q' + K q = B u, y = C q: the class `SecondOrder`."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
+from ltinet._util.other_names import missing_attribute
 from ltinet._util.progress import Progress
 from ltinet._util.text import format_count, format_rows
 from ltinet.analysis.frequency_response import apply_delays, evaluation_points, second_order_response
@@ -313,6 +314,11 @@ class SecondOrder:
 
     def __dir__(self) -> list[str]:
         return dir_without(self, "matrices", "of")
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name, system="model.to_state_space()")
 
     def __repr__(self) -> str:
         sizes = f"n_positions={self.n_positions}, n_inputs={self.n_inputs}, n_outputs={self.n_outputs}"

@@ -38,7 +38,7 @@ from ltinet.analysis.stability import Sensitivities, sensitivity_matrices, valid
 from ltinet.errors import InvalidSystemError
 from ltinet.export.api import replace_delays, to_control, to_scipy
 from ltinet.interconnection.operators import SystemOperators
-from ltinet.large_systems import PreparedSystem, ReducedResponses
+from ltinet.large_systems import PreparedSystem, ReducedResponses, implicit_step_response
 from ltinet.plotting.plots import SystemPlots
 from ltinet.plotting.system_response import DrawnSystem
 from ltinet.signals.sampled import Hold
@@ -469,7 +469,8 @@ class StateSpace(SystemOperators, LinearModel):
 
         The response is exact up to rounding, with error bounds; it includes delays and is a deviation from the
         operating point. That of a large sparse system is computed by its reduction to a relative error of 1e-6, which
-        `error_bound` includes where it is proven.
+        `error_bound` includes where it is proven. A large model that cannot be reduced, such as one that integrates, is
+        simulated at the times t as by `simulate`, with an error estimate.
 
         Parameters
         ----------
@@ -501,6 +502,10 @@ class StateSpace(SystemOperators, LinearModel):
         reduced = self._prepared.reduce(progress)
         if reduced is not None:
             return of_reduced_model(self._small(reduced).step_response(t, input=input, output=output), reduced.note)
+        if self._prepared.refusal is not None:
+            return implicit_step_response(
+                self._prepared, self.matrices, self.signal_settings, t, input=input, output=output, progress=progress
+            )
         system = self._context, self.matrices
         run = partial(step_response, *system, input=input, output=output)
         return delayed_response(run, *system, self.signal_settings, t=t, input=input, output=output, kind="step")
@@ -658,7 +663,14 @@ class StateSpace(SystemOperators, LinearModel):
                 )
             replace(settings, input_delay=None, output_delay=None).refuse_unsupported("sensitivity()")
             matrices.append(delays_as_states(system.matrices, settings) if settings.has_delays else system.matrices)
-        return Sensitivities(*map(StateSpace.of, sensitivity_matrices(*matrices)))
+        # S and T are functions of the plant's outputs, CS gives and PS takes its inputs.
+        outputs, inputs = self.matrices.names.outputs, self.matrices.names.inputs
+        channels = [(outputs, outputs), (outputs, outputs), (outputs, inputs), (inputs, outputs)]
+        functions = [
+            system.with_names(SignalNames(*names))
+            for system, names in zip(sensitivity_matrices(*matrices), channels, strict=True)
+        ]
+        return Sensitivities(*map(StateSpace.of, functions))
 
     @property
     def _analyzed(self) -> tuple[SystemMatrices, SignalSettings]:
@@ -686,7 +698,17 @@ class StateSpace(SystemOperators, LinearModel):
         -------
         ndarray
             Angular frequencies in radians per unit of time.
+
+        Raises
+        ------
+        InvalidSystemError
+            If the model is too large for poles, and cannot be reduced.
         """
+        if self._prepared.refusal is not None:
+            raise InvalidSystemError(
+                f"omega is missing: no frequencies can be chosen, because the model cannot be reduced "
+                f"({self._prepared.refusal}); pass them, as in system.plot.bode(np.logspace(-2, 2, 41))"
+            )
         return frequencies_for(self.poles(), self.zeros(), dt=self.dt, sample_time=self.signal_settings.sample_time)
 
     @cached_property

@@ -20,7 +20,7 @@ SMALLER = {
     "diffusion": {"points": 5},
     "heat_plate": {"n": 25},
     "heat_rod": {"n_states": 20},
-    "hippo_fout": {"n_states": 12},
+    "hippo_fout": {"n_states": 13},
     "hippo_legs": {"n_states": 12},
     "hippo_legt": {"n_states": 12},
     "mass_spring_damper": {"n_masses": 40},

@@ -89,3 +89,24 @@ def test_other_missing_names_are_plain_errors():
     with pytest.raises(AttributeError, match=r"^'StateSpace' object has no attribute 'nonsense'$"):
         getattr(SYSTEM, "nonsense")  # noqa: B009
     assert copy.deepcopy(SYSTEM) == pickle.loads(pickle.dumps(SYSTEM)) == SYSTEM  # noqa: S301
+
+
+def test_networks_and_results_say_how_to_get_the_system():
+    with pytest.raises(AttributeError, match=r"use system.to_discrete\(dt\) with system = net.to_state_space\(\)"):
+        ltinet.construct(SYSTEM).to_discrete(0.1)
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal(200)
+    result = ltinet.identify(u, SYSTEM.simulate(u, 0.1 * np.arange(200), hold="zero").y, dt=0.1, order=2)
+    with pytest.raises(AttributeError, match=r"use result\.system\.margin"):
+        result.margin()
+    with pytest.raises(AttributeError, match=r"with system = result\.system"):
+        result.c2d(0.1)
+    assert pickle.loads(pickle.dumps(result)).order == 2  # noqa: S301 - our own bytes
+
+
+def test_one_signal_may_be_named_by_text():
+    system = ltinet.tf([1], [1, 1], inputs="Force (N)", outputs="Position (m)")
+    assert system.input_names == ("Force (N)",)
+    assert system.output_names == ("Position (m)",)
+    with pytest.raises(InvalidSystemError, match="1 name, but the system has 2 inputs"):
+        ltinet.StateSpace([[-1.0]], [[1.0, 1.0]], [[1.0]], inputs="uv")

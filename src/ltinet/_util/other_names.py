@@ -1,7 +1,7 @@
 """Names of MATLAB, SciPy and python-control, and the calls of this library that do the same.
 
 A missing attribute of the module, of a system or of a network is reported with the call to use instead, an unknown keyword
-of a constructor with the keyword. In the calls, `system` stands for a `StateSpace`.
+of a constructor with the keyword. In the calls, `system` stands for a `StateSpace`; networks and results say how to get it.
 """
 
 import inspect
@@ -31,6 +31,7 @@ EQUIVALENT_CALLS = {
     "dlsim": "system.simulate(u, t)",
     "eig": "system.poles()",
     "evalfr": "system.frequency_response(omega)",
+    "exp": "ltinet.tf(num, den, input_delay=…) for a dead time",
     "explore": "ltinet.explore(system)",
     "export_c": "ltinet.construct(system).export_c(folder, dt)",
     "export_fmu": "ltinet.construct(system).export_fmu(path, dt)",
@@ -45,11 +46,13 @@ EQUIVALENT_CALLS = {
     "impulse_response": "system.impulse_response()",
     "initial": "system.initial_response(x0)",
     "initial_response": "system.initial_response(x0)",
+    "isstable": "system.isstable()",
     "kalman": "control.lqe of python-control with system.to_control()",
     "loopsens": "ltinet.sensitivity(P, C)",
     "lsim": "system.simulate(u, t)",
     "minreal": "ltinet.reduce(system, tolerance=1e-12)",
     "nyquist_plot": "system.plot.nyquist()",
+    "pidstd": "ltinet.pid(kp, ki, kd, tf), the parallel form: ki = kp/Ti, kd = kp Td and tf = Td/N",
     "plot_bode": "system.plot.bode()",
     "plot_nyquist": "system.plot.nyquist()",
     "pole": "system.poles()",
@@ -124,12 +127,16 @@ def suggest_keywords(function: Callable[_Parameters, _Result]) -> Callable[_Para
     return call
 
 
-def missing_attribute(obj: object, name: str) -> AttributeError:
-    """Return the error for an attribute that a module or an object does not have, with the call to use instead."""
+def missing_attribute(obj: object, name: str, *, system: str = "") -> AttributeError:
+    """Return the error for an attribute that a module or an object does not have, with the call to use instead.
+
+    `system` is the expression that leads from the object to its `StateSpace`.
+    """
     owner = f"module {obj.__name__!r}" if isinstance(obj, ModuleType) else f"{type(obj).__name__!r} object"
     text = f"{owner} has no attribute {name!r}"
     if name in EQUIVALENT_CALLS:
-        text += f"; use {EQUIVALENT_CALLS[name]}"
+        call = EQUIVALENT_CALLS[name]
+        text += f"; use {call}" + (f" with system = {system}" if system and "system" in call else "")
     elif name in DESIGN_FUNCTIONS:
         text += f"; use control.{name} of python-control with system.to_control()"
     return AttributeError(text, name=name, obj=obj)

@@ -15,9 +15,8 @@ from ltinet.analysis.poles import Damping, damping_table
 from ltinet.analysis.stability import NyquistResult, is_stable, nyquist
 from ltinet.analysis.zeros import invariant_zeros
 from ltinet.plotting.system_response import ResponsePlots
-from ltinet.signals.sampled import Hold
 from ltinet.simulation.options import validate_positive
-from ltinet.systems.signal_settings import SignalSettings
+from ltinet.systems.signal_settings import ModelSignals, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
 if TYPE_CHECKING:
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class LinearModel:
+class LinearModel(ModelSignals):
     """Signal settings and analysis of a model with validated matrices."""
-
-    signal_settings: SignalSettings
 
     @property
     @abstractmethod
@@ -45,16 +42,6 @@ class LinearModel:
     def dt(self) -> float | None:
         """Time step of a model in discrete time; None in continuous time."""
 
-    @property
-    @abstractmethod
-    def n_inputs(self) -> int:
-        """Number of inputs m."""
-
-    @property
-    @abstractmethod
-    def n_outputs(self) -> int:
-        """Number of outputs p."""
-
     @abstractmethod
     def poles(self) -> NDArray[np.complex128]:
         """Compute the poles."""
@@ -62,36 +49,6 @@ class LinearModel:
     @abstractmethod
     def frequency_response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """Compute the frequency response."""
-
-    @property
-    def input_delay(self) -> NDArray[np.float64]:
-        """Delay of each input in units of time, `(m,)`."""
-        return self.signal_settings.array("input_delay", self.n_inputs)
-
-    @property
-    def output_delay(self) -> NDArray[np.float64]:
-        """Delay of each output in units of time, `(p,)`."""
-        return self.signal_settings.array("output_delay", self.n_outputs)
-
-    @property
-    def u0(self) -> NDArray[np.float64]:
-        """Operating point of the inputs, `(m,)`: y − y0 responds to u − u0."""
-        return self.signal_settings.array("u0", self.n_inputs)
-
-    @property
-    def y0(self) -> NDArray[np.float64]:
-        """Operating point of the outputs, `(p,)`."""
-        return self.signal_settings.array("y0", self.n_outputs)
-
-    @property
-    def hold(self) -> Hold | None:
-        """Interpolation of inputs between samples, "linear" or "zero"; None if the model does not specify it."""
-        return self.signal_settings.hold
-
-    @property
-    def sample_time(self) -> float | None:
-        """Time between samples of the data that the model was identified from; None if there is no such data."""
-        return self.signal_settings.sample_time
 
     def zeros(self) -> NDArray[np.complex128]:
         """Compute the finite invariant zeros; the system may have several inputs and outputs.

@@ -137,11 +137,13 @@ def step_response(
 ) -> Solution:
     """Return the outputs after a step of one input, or of each, from 0 to 1 at t = 0, from rest."""
     j, i = _indices(system, input, output)
-    final = dc_gain(system)[_chosen(i), _chosen(j)]
     modes = partial(excited_modes, prepared, system, j, i, of_step=True)
 
+    def final() -> Array:
+        return dc_gain(system)[_chosen(i), _chosen(j)]
+
     def run(times: Array) -> Solution:
-        return simulate(prepared, _steps(system, j, len(times)), t=times, hold="zero")
+        return simulate(prepared, unit_steps(system, j, len(times)), t=times, hold="zero")
 
     return select_output(_run_at_times(run, t, modes, final, i), i)
 
@@ -161,7 +163,7 @@ def impulse_response(
         zero = np.broadcast_to(u, (*u.shape[:-2], len(times), u.shape[-1]))
         return simulate(prepared, zero, t=times, x0=starts, hold="zero")
 
-    solution = select_output(_run_at_times(run, t, modes, np.zeros(D.shape), i), i)
+    solution = select_output(_run_at_times(run, t, modes, partial(np.zeros, D.shape), i), i)
     return with_notes(solution, (note,)) if D.any() else solution
 
 
@@ -181,7 +183,8 @@ def initial_response(
         u = np.broadcast_to(np.zeros(system.n_inputs), (*batch, len(times), system.n_inputs))
         return simulate(prepared, u, t=times, x0=start, hold="zero")
 
-    return select_output(_run_at_times(run, t, modes, np.zeros((len(_outputs(system, i)), n_starts)), i), i)
+    final = partial(np.zeros, (len(_outputs(system, i)), n_starts))
+    return select_output(_run_at_times(run, t, modes, final, i), i)
 
 
 def excited_modes(
@@ -200,21 +203,16 @@ def _modes(
 
 
 def _run_at_times(
-    run: ResponseAtTimes, t: ArrayLike | None, modes_of_run: Callable[[], Modes], final: Array, i: int | None
+    run: ResponseAtTimes,
+    t: ArrayLike | None,
+    modes_of_run: Callable[[], Modes],
+    final_values: Callable[[], Array],
+    i: int | None,
 ) -> Solution:
     """Return the response at given times, or at times chosen so that it has settled if it settles."""
     if t is not None:
-        times = as_real_times(t, "t")
-        if not times.ndim:
-            raise InvalidSignalError(
-                f"t must be a list of times from 0 on, got {times:g}; pass np.linspace(0, {abs(times):g}, 501)"
-            )
-        if times.ndim == 1 and len(times) and times[0] != 0.0:
-            raise InvalidSignalError(
-                f"t must begin at 0, where responses begin, got {times[0]:g}; pass np.linspace(0, 10, 501)"
-            )
-        return run(times)
-    modes = modes_of_run()
+        return run(validate_response_times(t))
+    modes, final = modes_of_run(), final_values()
     span, most = select_time_span(modes, final), max_times(modes.amplitudes[0].size if len(modes.rates) else 1)
 
     def outputs(times: Array) -> tuple[Solution, Array]:
@@ -231,6 +229,20 @@ def _run_at_times(
         span = longer
     notes = (*span.notes, *time_notes)
     return with_notes(solution, notes) if notes else solution
+
+
+def validate_response_times(t: ArrayLike) -> Array:
+    """Return the times of a response, which must begin at 0."""
+    times = as_real_times(t, "t")
+    if not times.ndim:
+        raise InvalidSignalError(
+            f"t must be a list of times from 0 on, got {times:g}; pass np.linspace(0, {abs(times):g}, 501)"
+        )
+    if times.ndim == 1 and len(times) and times[0] != 0.0:
+        raise InvalidSignalError(
+            f"t must begin at 0, where responses begin, got {times[0]:g}; pass np.linspace(0, 10, 501)"
+        )
+    return times
 
 
 def _extended_span(
@@ -254,7 +266,7 @@ def _extended_span(
     return extend_span(span, float(later[departed[-1]]) / 0.9) if departed.size else None
 
 
-def _steps(system: SystemMatrices, j: int | None, n_times: int) -> Array:
+def unit_steps(system: SystemMatrices, j: int | None, n_times: int) -> Array:
     """Return unit steps of input j, or of each in turn for None: `(n_times, m)` or `(m, n_times, m)`."""
     directions = np.eye(system.n_inputs)[j if j is not None else slice(None), None]
     return np.broadcast_to(directions, (*directions.shape[:-2], n_times, system.n_inputs))
@@ -338,7 +350,7 @@ def delayed_response(  # noqa: PLR0913 - a model, and what is asked of it
     delayed = signal = None
     start = x0
     if kind == "step":
-        u = _steps(system, j, len(core.t))
+        u = unit_steps(system, j, len(core.t))
         signal = SampledSignal(core.t, u, hold="zero")
         nothing = np.zeros((*u.shape[:-2], u.shape[-1]))
         delayed = DelayedInput(signal, nothing, nothing)

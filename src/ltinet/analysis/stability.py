@@ -68,7 +68,19 @@ def pole_regions(system: SystemMatrices) -> PoleRegions:
 
 
 def is_stable(system: SystemMatrices) -> bool:
-    """Return True if all poles are inside the stability region; poles on its boundary are not."""
+    """Return True if all poles are inside the stability region; poles on its boundary are not.
+
+    Raises
+    ------
+    InvalidSystemError
+        The system is too large for all of its poles.
+    """
+    pencil = system.sparse
+    if pencil is not None and pencil.is_large:
+        raise InvalidSystemError(
+            f"isstable() needs all poles, and the sparse model has {pencil.n_states} states; "
+            "ltinet.reduce(system, tolerance=1e-6).is_certified is True only if all modes are proven to decay"
+        )
     regions = pole_regions(system)
     return not len(regions.on_boundary) and not len(regions.unstable)
 
@@ -237,7 +249,7 @@ class NyquistResult:
     is_stable: bool
 
     def plot(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Draw the curve with the point −1.
+        """Draw the curve with the point −1: L(jω), of several inputs and outputs det(I + L(jω)) − 1.
 
         Parameters
         ----------
@@ -248,7 +260,15 @@ class NyquistResult:
         -------
         matplotlib.figure.Figure
         """
-        return figure_of(draw_nyquist(self.response, ax=ax))
+        n_loops = self.response.shape[-1]
+        if n_loops == 1:
+            return figure_of(draw_nyquist(self.response, ax=ax))
+        with np.errstate(invalid="ignore"):  # infinite at a pole
+            determinant = np.linalg.det(np.eye(n_loops) + self.response) - 1.0
+        axes = draw_nyquist(determinant[:, None, None], ax=ax)
+        remark = axes.get_title()
+        axes.set_title("det(I + L) − 1" + (f", {remark}" if remark else ""), fontsize="medium", color="0.25")
+        return figure_of(axes)
 
     def __repr__(self) -> str:
         verdict = "stable" if self.is_stable else "not stable"

@@ -193,6 +193,8 @@ def block_diagonalize(
         The options are not valid, or the blocks do not exist.
     """
     choice = BlockChoice(max_condition, n_blocks, clustering)
+    if hasattr(A, "signal_settings"):
+        raise InvalidSystemError(f"block_diagonalize takes a matrix A, got {type(A).__name__}; pass system.A")
     return candidate_forms(as_square_matrix(A, "A"), choice, balance=balance)[0]
 
 

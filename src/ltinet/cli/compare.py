@@ -24,6 +24,7 @@ from ltinet.tables.table import Table
 if TYPE_CHECKING:
     from ltinet.identification.record_comparison import RecordComparison
 
+_BAD_FIT = -100.0  # %: errors twice as large as the measurements; gives a note only
 Inputs = Annotated[
     str | None, option("NAMES", "Input columns, names or numbers: Force,2.", default="those of the model")
 ]
@@ -93,6 +94,11 @@ def compare(  # noqa: PLR0913 - every option of the command is a parameter
     rows = [f"{fit:8.2f} %  {sanitize(name)}" for fit, name in zip(comparison.fits, model.output_names, strict=True)]
     if picture != io.STANDARD_STREAM:
         io.write_stdout("\n".join([f"fit to {io.display_name(data)} ({settings})", *rows]) + "\n")
+    if comparison.fits.min() < _BAD_FIT:
+        io.print_note(
+            "the model is far worse than the mean of the measurements: are the columns in the right order and in the units of "
+            "the model?"
+        )
     if picture is not None:
         _draw(picture, comparison, model.output_names, table.time_unit)
         if picture != io.STANDARD_STREAM:

@@ -7,7 +7,7 @@ import typer
 
 from ltinet.cli.io import check_target, print_note, show_status, write_stdout
 from ltinet.cli.options import flag, option
-from ltinet.cli.sources import complete_source, read_system_or_network
+from ltinet.cli.sources import complete_source, read_any_model
 from ltinet.explorer.api import explore as open_page
 from ltinet.explorer.files import TABLE_SUFFIXES
 
@@ -31,7 +31,7 @@ def explore(
     if output is not None:
         check_target(output, {"the model": model or ""}, is_text=True)
     is_table = model is not None and Path(model).suffix.lower() in TABLE_SUFFIXES
-    system = model if model is None or is_table else read_system_or_network(model)
+    system = model if model is None or is_table else read_any_model(model)
     title = None if model is None else Path(model).stem
     if output is not None:
         with show_status("computing all views"):

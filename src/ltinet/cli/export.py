@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -74,9 +75,13 @@ def export(  # noqa: PLR0913 - every option of an export is a parameter of the c
     if dt is None and net.dt is None:
         raise typer.BadParameter("a network in continuous time needs a time step", param_hint="'--dt'")
     start = None if x0 is None else parse_initial_state(x0, net.n_states)
+    before = {path.name for path in Path(output).iterdir()} if Path(output).is_dir() else set()
     with show_status(f"exporting {net.n_states} states"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # printed below
         written = _WRITERS[to](net, output, dt=dt, x0=start, **options)
     for line in written.notes:
         typer.echo(f"ltinet: {line}", err=True)
     print_note(f"{format_path(output)} written: {format_first_names(written.files)}")
+    replaced = [str(name) for name in written.files if Path(name).name in before]
+    if replaced:
+        print_note(f"files of the same name in {format_path(output)} were replaced: {format_first_names(replaced)}")

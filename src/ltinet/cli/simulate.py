@@ -176,7 +176,9 @@ Format = Annotated[
 HoldOption = Annotated[
     Hold | None,
     option(
-        None, "Input between samples: linear, or constant (zero-order hold).", default="that of the model, else linear"
+        None,
+        "Input between samples: linear, or constant (zero-order hold).",
+        default="that of the model, else linear; zero in discrete time",
     ),
 ]
 InitialState = Annotated[

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,8 +27,8 @@ EXAMPLE_PREFIX = "example:"
 _BASH_WORD_BREAKS = (":", "=")
 
 
-def load_example(text: str) -> StateSpace:
-    """Return the built-in system of a name and parameters, separated by commas so that a shell takes them as one word.
+def load_example(text: str) -> Any:
+    """Return the built-in system or model with products of a name and parameters, which commas separate for shells.
 
     Raise `InvalidSystemError` for an unknown system or parameter and for values that do not fit.
     """
@@ -108,25 +108,35 @@ _PYTHON_ADVICE = (
     re.compile(r"give it: load_system\(path, .*?\), or (?=store)"),  # … has no C; give it: …, or store plain matrices
     re.compile(r"load_system\(path, names=\{.*?\}\), or on the command line "),  # …: …, or on the … --matrix A=Amat
 )
+_SIMULATION = "ltinet.construct(ltinet.load_system(path)).simulate(u, t)"
 SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=complete_source)]
 MatrixNames = Annotated[
     list[str] | None, option("A=NAME", "Variable of FILE that is A, B, …; repeat for each.", "--matrix")
 ]
 
 
-def read_system(name: str, matrix: list[str] | None = None) -> StateSpace:
+def read_system(name: str, matrix: list[str] | None = None) -> StateSpace | Any:
     """Return the system in a file or folder, on standard input, or built in as `example:NAME`."""
     if name.startswith(EXAMPLE_PREFIX):
-        return load_example(name.removeprefix(EXAMPLE_PREFIX))
+        return _require_linear(load_example(name.removeprefix(EXAMPLE_PREFIX)), name)
     names = _matrix_names(matrix)
     with open_as_path(name) as path:
         if path.suffix.lower() == NETWORK_SUFFIX:
             raise FileFormatError(f"{format_path(path)} is a network; give the system to construct it from")
         with show_status(f"reading {format_path(name)}"):
-            return _load_system(path, names)
+            return _require_linear(_load_system(path, names), name)
 
 
-def _load_system(path: Path, names: dict[str, str] | None) -> StateSpace:
+def _require_linear(model: Any, name: str) -> Any:
+    """Return a system or network; raise FileFormatError for models with products, which need Python."""
+    if hasattr(model, "n_scheduling"):
+        raise FileFormatError(
+            f"{format_path(name)} has products of signals, and this command is for linear models; use Python: {_SIMULATION}"
+        )
+    return model
+
+
+def _load_system(path: Path, names: dict[str, str] | None) -> Any:
     """Return the system of a file; messages give advice for the command line."""
     try:
         return load_system(path, names=names)
@@ -156,7 +166,7 @@ def _matrix_names(assignments: list[str] | None) -> dict[str, str] | None:
     return names or None
 
 
-def read_network(name: str) -> DynamicNetwork:
+def read_network(name: str) -> DynamicNetwork | Any:
     """Return the network in a file or on standard input."""
     if name.startswith(EXAMPLE_PREFIX):
         stem = name.removeprefix(EXAMPLE_PREFIX).partition(",")[0]
@@ -171,13 +181,18 @@ def read_network(name: str) -> DynamicNetwork:
                 f"{'net' if name == '-' else format_path(Path(name).stem)}{NETWORK_SUFFIX}"
             )
         with show_status(f"reading {format_path(name)}"):
-            return load(path)
+            return _require_linear(load(path), name)
 
 
-def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateSpace | DynamicNetwork:
-    """Return a network if the file has its suffix, else a system."""
+def read_system_or_network(name: str, matrix: list[str] | None = None) -> StateSpace | DynamicNetwork | Any:
+    """Return a network if the file has its suffix, else a system; both are linear."""
+    return _require_linear(read_any_model(name, matrix), name)
+
+
+def read_any_model(name: str, matrix: list[str] | None = None) -> Any:
+    """Return a network if the file has its suffix, else a system, each with or without products of signals."""
     if name.startswith(EXAMPLE_PREFIX):
-        return read_system(name)
+        return load_example(name.removeprefix(EXAMPLE_PREFIX))
     with open_as_path(name) as path:
         is_network = path.suffix.lower() == NETWORK_SUFFIX
         with show_status(f"reading {format_path(name)}"):

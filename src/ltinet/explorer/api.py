@@ -10,6 +10,8 @@ from ltinet._util.text import format_path
 from ltinet.conversion import as_state_space
 from ltinet.dynamic_network import DynamicNetwork, register_explorer
 from ltinet.errors import FileFormatError
+from ltinet.nonlinear.models import NonlinearModel
+from ltinet.nonlinear.network import NonlinearNetwork
 
 if TYPE_CHECKING:
     from ltinet.explorer.files import Upload
@@ -33,7 +35,7 @@ def explore(
     ----------
     system
         A network, any argument of `as_state_space`, or the path of a table, of which the page identifies a system;
-        an example by default.
+        an example by default. Of a model with products the page shows the linear layers, with its product neurons in a list.
     page
         Write a standalone page to this file instead, with the views of all limits; it needs no server.
     title
@@ -93,8 +95,8 @@ def _upload_of(system: Any, title: str | None) -> "Upload":
                 "ltinet.explore(ltinet.load_system(path))"
             )
         return table_upload(path)
-    is_network = isinstance(system, DynamicNetwork)
-    model = system if is_network else as_state_space(system)
+    is_network = isinstance(system, DynamicNetwork | NonlinearNetwork)
+    model = system if is_network or isinstance(system, NonlinearModel) else as_state_space(system)
     return to_upload(model, title or ("network" if is_network else "system"))
 
 

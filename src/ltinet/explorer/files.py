@@ -21,10 +21,12 @@ from ltinet.errors import FileFormatError, LtinetError
 from ltinet.explorer.uploaded_tables import page_messages, read_uploaded_table
 from ltinet.files import load, load_system, save_system
 from ltinet.io.system_files import SYSTEM_SUFFIXES
+from ltinet.nonlinear.models import NonlinearModel
+from ltinet.nonlinear.network import NonlinearNetwork
 from ltinet.state_space import StateSpace
 from ltinet.tables.table import Table
 
-UploadContent = StateSpace | DynamicNetwork | Table
+UploadContent = StateSpace | NonlinearModel | DynamicNetwork | NonlinearNetwork | Table
 _MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - a folder of memory, in which nothing outlives the call
 _MAX_ARRAY_BYTES = 256 * 2**20  # in one file
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".dat")
@@ -83,9 +85,9 @@ def table_upload(path: Path) -> Upload:
         raise FileFormatError(f"{format_path(path)} cannot be read: {error.strerror or error}") from None
 
 
-def to_upload(model: StateSpace | DynamicNetwork, name: str) -> Upload:
+def to_upload(model: StateSpace | NonlinearModel | DynamicNetwork | NonlinearNetwork, name: str) -> Upload:
     """Return a system or a network as a file, bit for bit."""
-    if isinstance(model, DynamicNetwork):
+    if isinstance(model, DynamicNetwork | NonlinearNetwork):
         return Upload(f"{name}.safetensors", file_bytes(model.save, ".safetensors"))
     return Upload(f"{name}.npz", file_bytes(lambda path: save_system(model, path), ".npz"))
 

@@ -21,6 +21,8 @@ from ltinet.explorer.subject import CHIRP, EXAMPLES, N_TIMES, REDUCTION_TOLERANC
 from ltinet.explorer.uploaded_tables import guess_roles, parse_reading_options
 from ltinet.explorer.view_service import ViewService
 from ltinet.explorer.views import JSONObject, encode_json
+from ltinet.nonlinear.models import NonlinearModel
+from ltinet.nonlinear.network import NonlinearNetwork
 from ltinet.tables.table import Table
 
 JSON_TYPE = "application/json"
@@ -50,7 +52,7 @@ def describe_upload(service: ViewService, state: ViewState) -> JSONObject:
         roles = guess_roles(content.names, content.values)
         return {"name": name, "kind": "table", "columns": names, "roles": roles, "rows": len(content.t)}
     sizes = {"n_states": content.n_states, "n_inputs": content.n_inputs, "n_outputs": content.n_outputs}
-    return {"name": name, "kind": "network" if isinstance(content, DynamicNetwork) else "system", **sizes}
+    return {"name": name, "kind": "network" if file.suffix == ".safetensors" else "system", **sizes}
 
 
 _HEADER = '''"""Reproduces a view of `ltinet explore`: {address}"""
@@ -100,9 +102,13 @@ def _system(service: ViewService, state: ViewState) -> list[str]:
         parameters = "".join(f", {key}={value!r}" for key, value in example.parameters.items())
         return [f"system = ltinet.named_system({example.name!r}{parameters})"]
     file = find_upload(service.files, name)
+    content = read_upload(file)
+    if isinstance(content, NonlinearModel):
+        return [f"system = ltinet.load_system({file.name!r}).linear"]
+    if isinstance(content, NonlinearNetwork):
+        return [f"system = ltinet.load({file.name!r}).model.linear"]
     if file.suffix == ".safetensors":
         return [f"network = ltinet.load({file.name!r})", "system = network.system or network.to_state_space()"]
-    content = read_upload(file)
     if isinstance(content, Table):
         resample = parse_reading_options(file.options).get("resample")
         resampled = "" if resample is None else f", resample={resample!r}"

@@ -25,6 +25,8 @@ from ltinet.explorer.files import Upload, UploadContent, read_upload
 from ltinet.explorer.state import InvalidStateError, ViewState
 from ltinet.explorer.uploaded_tables import page_messages, parse_reading_options
 from ltinet.files import named_system
+from ltinet.nonlinear.models import NonlinearModel
+from ltinet.nonlinear.network import NonlinearNetwork
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
@@ -155,6 +157,8 @@ class Subject:
     reduction_error: float | None = None
     """Error of its reduction that an uploaded network states."""
     facts: Mapping[str, str] = field(default_factory=dict)
+    model: NonlinearModel | None = None
+    """Model with products whose linear part is the system."""
 
     @cached_property
     def curve(self) -> TradeoffCurve:
@@ -209,7 +213,9 @@ def build_subject(state: ViewState, files: UploadsByHash) -> Subject:
     if kind == "example":
         return _with_order(Subject(name, *_check_system(example_system(name))), state)
     file = find_upload(files, name)
-    return _with_order(_subject_of_upload(file, read_upload(file), state), state)
+    subject = _with_order(_subject_of_upload(file, read_upload(file), state), state)
+    # The states of a reduced linear part are not those of the products.
+    return replace(subject, model=None) if subject.reduction is not None else subject
 
 
 def find_upload(files: UploadsByHash, digest: str) -> Upload:
@@ -223,6 +229,13 @@ def _subject_of_upload(file: Upload, content: UploadContent, state: ViewState) -
     if isinstance(content, Table):
         resample = parse_reading_options(file.options).get("resample")
         return identify_table(file.title, content, state.drive, state.answer, resample)
+    if isinstance(content, NonlinearModel | NonlinearNetwork):
+        model = content if isinstance(content, NonlinearModel) else content.model
+        note = (
+            f"the file holds a {type(model).__name__} model; this page shows its linear part, and its product neurons in a "
+            "list. Responses and poles are those of the linear part"
+        )
+        return Subject(file.title, *_check_system(model.linear), notes=(note,), model=model)
     if isinstance(content, DynamicNetwork):
         system = content.system or content.to_state_space()
         condition = "" if content.form is None else f" with cond(T) = {content.form.condition:.4g}"

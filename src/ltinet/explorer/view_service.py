@@ -45,6 +45,7 @@ class CachedView:
         return {
             "facts": views.facts_view(self.subject, self.net),
             "architecture": views.architecture_view(self.net),
+            "products": views.products_view(self.subject, self.net),
             "poles": views.poles_view(self.net),
             "after": views.block_pattern_view(self.net),
         }

@@ -21,6 +21,7 @@ from ltinet.explorer.subject import ExcitationRun, Subject, simulate_run
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network.network import neuron_contribution
 from ltinet.network.realization import sparse_block_diagonal
+from ltinet.nonlinear.network import NonlinearNetwork
 from ltinet.plotting.architecture import LayerBand, arrange_layers
 from ltinet.plotting.layers import row_runs
 from ltinet.signals.sampled import SampledSignal
@@ -79,6 +80,22 @@ def architecture_view(net: DynamicNetwork) -> JSONObject:
         "bands": [_band(band, net) for band in layout.bands],
         "inputs": list(net.input_names),
         "outputs": list(net.output_names),
+    }
+
+
+_MAX_PRODUCTS = 100  # product neurons in the list
+
+
+def products_view(subject: Subject, net: DynamicNetwork) -> JSONObject | None:
+    """Return the product neurons of a model as texts, with their number and kinds; None for a linear model."""
+    if subject.model is None:
+        return None
+    neurons = NonlinearNetwork(subject.model, net).products
+    names = net.input_names, subject.model.scheduling_names
+    return {
+        "count": neurons.n_neurons,
+        "kinds": ", ".join(f"{count} {kind}" for kind, count in neurons.counts().items() if count),
+        "listed": [neurons.describe(index, *names) for index in range(min(neurons.n_neurons, _MAX_PRODUCTS))],
     }
 
 

@@ -19,6 +19,7 @@ from ltinet.identification.diagnostics import (
     RecordDiagnostics,
     ResponseDiagnostics,
     compute_fits,
+    drift_warning,
 )
 from ltinet.identification.estimation import (
     estimate,
@@ -34,7 +35,7 @@ from ltinet.identification.modal_model import modal_model_of_system, to_continuo
 from ltinet.identification.order_selection import EstimationSettings
 from ltinet.identification.output_error import leading_part
 from ltinet.identification.preprocessing import choose_units
-from ltinet.identification.records import Record, n_samples, validate_timed_records
+from ltinet.identification.records import Record, n_samples, shift_records, validate_timed_records
 from ltinet.identification.result import IdentificationResult
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.state_space import StateSpace
@@ -136,13 +137,13 @@ def identify(  # noqa: PLR0913
     )
     units = choose_units(data.records, equal=not options.is_complete)
     centered = tuple(units.scaled(Record(record.u - u_mean, record.y - y_mean)) for record in data.records)
-    delays = resolve_delays(delay, centered)
-    records = tuple(record.shifted(delays) for record in centered)
-    scale = np.std(np.concatenate([record.y for record in records]), axis=0)
+    scale = np.std(np.concatenate([record.y for record in centered]), axis=0)
     mirror = stable is True or (stable == "auto" and not options.is_complete)
     settings = EstimationSettings(
-        len(u_mean), feedthrough, trend, linear, scale, mirror, stable is not True, max(map(len, records))
+        len(u_mean), feedthrough, trend, linear, scale, mirror, stable is not True, max(map(len, centered))
     )
+    delays, delay_ranges = resolve_delays(delay, centered, settings)
+    records = shift_records(centered, delays)
     best = estimate(records, options, settings, callback or (lambda _: None), stable=stable)
     # The continuous-time system in the units of the user.
     squares = sum(((record.y - record.y.mean(axis=0)) ** 2).sum(axis=0) for record in records)
@@ -166,6 +167,11 @@ def identify(  # noqa: PLR0913
         sample_time=step,
         notes=(_SLOPES_NOTE,) if trend == "linear" else (),
     )
+    warnings = model_warnings(model, records, fits=fits, n_doubled=continuous.n_doubled, notes=data.notes)
+    if trend != "linear":
+        warnings += drift_warning(
+            np.asarray(np.linalg.eigvals(continuous.A), dtype=np.complex128), step * n_samples(records)
+        )
     # Copies of the beginnings, so that long records can be released.
     parts = [leading_part(record, start) for record, start in zip(records, best.driven.starts, strict=True)]
     beginnings = tuple(Record(record.u.copy(), record.y.copy()) for record, _ in parts)
@@ -181,7 +187,7 @@ def identify(  # noqa: PLR0913
         input_offsets=u_mean,
         output_offsets=output_offsets,
         fits=fits,
-        fit_warnings=model_warnings(model, records, fits=fits, n_doubled=continuous.n_doubled, notes=data.notes),
+        fit_warnings=warnings,
         notes=(*data.notes, *best.notes),
         candidates=best.candidates,
         singular_values=best.singular_values,
@@ -205,6 +211,7 @@ def identify(  # noqa: PLR0913
         ),
         time_unit=None if t is None else data.time_unit,
         family=best.family,
+        delay_ranges=delay_ranges,
     )
 
 

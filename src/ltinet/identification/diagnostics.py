@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ltinet._util.floating_point import EPS, Array
+from ltinet._util.floating_point import EPS, Array, Complex
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.frequency_data import FrequencyData, validate_frequency_data
 from ltinet.identification.frequency_fit import FittedResponse
@@ -34,9 +34,13 @@ from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_init
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.output_error import MAX_PARAMETERS, ParameterLayout, record_residuals
 from ltinet.identification.preprocessing import ChannelUnits, whiten
-from ltinet.identification.records import Record, require_channels, validate_records
+from ltinet.identification.records import Record, require_channels, shift_records, validate_records
 from ltinet.identification.residual_analysis import ResidualTests, analyze_residuals, feedback_warning
-from ltinet.identification.uncertainty import ParameterCovariance, parameter_covariance, response_gradient
+from ltinet.identification.uncertainty import (
+    ParameterCovariance,
+    parameter_covariance,
+    response_gradient,
+)
 
 # Lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise.
 _MIN_NOISE_SHARE = 0.01
@@ -80,6 +84,18 @@ def compute_fits(comparisons: Sequence[DataComparison]) -> Array:
     )
     units = np.where(deviations > 0.0, deviations, np.maximum(sizes, np.finfo(float).tiny))
     return np.asarray(100.0 * (1.0 - errors / units))
+
+
+def drift_warning(poles: Complex, duration: float) -> tuple[str, ...]:
+    """Return a warning where a real pole is slower than all records together, as that of a drift or an integrator is."""
+    slow = np.flatnonzero((poles.imag == 0.0) & (np.abs(poles.real) * duration < 1.0))
+    if not len(slow):
+        return ()
+    pole = float(poles[slow[0]].real)
+    return (
+        f"the real pole {pole:.3g} is slower than the {duration:.4g} of the records show, and not distinguishable from 0: "
+        'if outputs drift, try trend="linear"; if the plant does not integrate, gain and time constants may be wrong',
+    )
 
 
 # Records.
@@ -185,10 +201,8 @@ class RecordDiagnostics:
             )
         records = validate_records(u, y).records
         require_channels(records[0], self.modes.n_inputs, self.modes.n_outputs)
-        return tuple(
-            Record(record.u - self.input_offsets, record.y - self.output_offsets).shifted(self.delay)
-            for record in records
-        )
+        centered = tuple(Record(record.u - self.input_offsets, record.y - self.output_offsets) for record in records)
+        return shift_records(centered, self.delay)
 
 
 # Frequency responses.

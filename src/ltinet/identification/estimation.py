@@ -6,9 +6,11 @@ they are clearly better in cross-validation: all compared models are estimated w
 after the other, and simulate what was held out. Their mean squared errors, before and after the noise filter, are
 compared fold by fold as logarithms of ratios; the mean of these has to exceed two standard errors of it and a tenth, and
 errors on the ends of the records must not be larger by more than a tenth. In a closed loop, where the other families are
-biased, predictor-based models alone compete, and win unless they are clearly worse. The chosen model is then computed once more from all samples. Where the options leave nothing to choose, the one specified model is
-computed from all samples at once. Warnings on the result (instability, poor fits, coarse quantization) are collected
-here.
+biased, predictor-based models alone compete, and win unless they are clearly worse.
+
+The chosen model is then computed once more from all samples. Where the options leave nothing to choose, the one specified
+model is computed from all samples at once. Warnings on the result (instability, poor fits, coarse quantization) are
+collected here.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +23,7 @@ from numpy.typing import ArrayLike
 from ltinet._util.floating_point import Array
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
+from ltinet.identification.delay_estimation import DelayEstimate, estimate_delays
 from ltinet.identification.diagnostics import CandidateSummary
 from ltinet.identification.innovations import Innovations, refine_prediction_error
 from ltinet.identification.linear_parameters import DrivenModel, fit_inputs, simulate_record
@@ -46,7 +49,7 @@ from ltinet.identification.order_selection import (
     with_starts,
 )
 from ltinet.identification.output_error import polish
-from ltinet.identification.preprocessing import detrend, estimate_delays, fit_autoregression, whiten
+from ltinet.identification.preprocessing import detrend, fit_autoregression, whiten
 from ltinet.identification.records import Record, n_samples
 from ltinet.identification.residual_analysis import chance_of_feedback
 from ltinet.identification.subspace import METHODS, Method, compress_hankel, decompose_subspace, has_enough_columns
@@ -510,11 +513,11 @@ def _distinct_integers(values: Any) -> tuple[int, ...]:
     return tuple(sorted({int(n) for n in array.tolist()})) if array.ndim == 1 and array.dtype.kind in "iu" else ()
 
 
-def resolve_delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
+def resolve_delays(delay: Any, records: tuple[Record, ...], settings: EstimationSettings) -> DelayEstimate:
     """Return the delay of every input in samples, estimated where it is "auto"."""
     m = records[0].u.shape[1]
     if isinstance(delay, str) and delay == "auto":
-        return estimate_delays(records)
+        return estimate_delays(records, settings)
     shortest = min(map(len, records))
     try:
         delays = np.broadcast_to(np.asarray(delay), (m,)) if np.ndim(delay) == 0 else np.asarray(delay)
@@ -525,7 +528,7 @@ def resolve_delays(delay: Any, records: tuple[Record, ...]) -> tuple[int, ...]:
             f'delay is {sanitize(repr(delay))}; give "auto", or whole samples, one or {m} of them, fewer than the '
             f"{shortest} of the shortest experiment"
         )
-    return tuple(map(int, delays))
+    return DelayEstimate(tuple(map(int, delays)))
 
 
 def validate_points(values: ArrayLike, name: str) -> Array:

@@ -26,7 +26,7 @@ from ltinet.identification.linear_parameters import (
     simulate_record,
 )
 from ltinet.identification.modal_model import ModalModel, undriven_modal_model
-from ltinet.identification.output_error import is_noise_free, refine_output_error
+from ltinet.identification.output_error import REFINEMENT_TOLERANCE, is_noise_free, refine_output_error
 from ltinet.identification.preprocessing import apply_filter, detrend, whiten
 from ltinet.identification.records import Record, n_samples
 from ltinet.identification.subspace import HankelFactor, Method, compress_hankel, decompose_subspace, has_enough_columns
@@ -364,13 +364,26 @@ def extrapolate_trends(trends: Array, length: int, position: int, n_after: int) 
     return np.stack([np.ones(n_after), ramp], axis=1)[:, : trends.shape[1]] @ trends.T
 
 
-def refine_model(driven: DrivenModel, records: tuple[Record, ...], settings: EstimationSettings) -> DrivenModel | None:
+def refine_model(
+    driven: DrivenModel,
+    records: tuple[Record, ...],
+    settings: EstimationSettings,
+    *,
+    tolerance: float = REFINEMENT_TOLERANCE,
+) -> DrivenModel | None:
     """Refine with outputs in units of their errors; None where a mode then diverges, or grows although it must not."""
     n = n_samples(records)
     if is_noise_free(driven, n, settings.scale):  # the error is rounding of compressed records
         return None
     scale = np.maximum(np.sqrt(driven.errors / n), 1e-12 * settings.scale)
-    refined = refine_output_error(driven, records, n_direct=settings.n_direct, trend=settings.trend, scale=scale)
+    refined = refine_output_error(
+        driven,
+        records,
+        n_direct=settings.n_direct,
+        trend=settings.trend,
+        scale=scale,
+        tolerance=tolerance,
+    )
     if refined is None or diverges(refined.model, settings) or (settings.stable and not refined.model.is_stable):
         return None
     return refined

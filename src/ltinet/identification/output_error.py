@@ -221,7 +221,8 @@ class Sensitivities:
 # Refinement.
 
 _MAX_EVALUATIONS = 60  # time limit: a better model is returned also where this ends the refinement
-_TOLERANCE = 1e-10  # relative change of parameters and error: noise of 24 bits moves parameters of N samples by 6e-8/√N
+REFINEMENT_TOLERANCE = 1e-10
+"""Relative change of parameters and error: noise of 24 bits moves parameters of N samples by 6e-8/√N."""
 _MAX_GROWTH_EXPONENT = 200.0  # log of the growth of a mode over a record; its square is far below overflow
 _REJECTED_RESIDUAL = 1e100  # residual that makes the trust region reject parameters that grow faster
 _NOISE_FREE = np.sqrt(EPS)  # relative error of the outputs at which half of the digits of the residuals are rounding
@@ -237,7 +238,13 @@ class _Evaluation(NamedTuple):
 
 
 def refine_output_error(
-    driven: DrivenModel, records: tuple[Record, ...], *, n_direct: int, trend: Trend, scale: Array
+    driven: DrivenModel,
+    records: tuple[Record, ...],
+    *,
+    n_direct: int,
+    trend: Trend,
+    scale: Array,
+    tolerance: float = REFINEMENT_TOLERANCE,
 ) -> DrivenModel | None:
     """Return the refined model, None where it is not better or has too many parameters."""
     problem = _OutputErrorProblem(ParameterLayout(driven.model, n_direct, trend, len(records)), records, scale)
@@ -250,7 +257,7 @@ def refine_output_error(
 
     solution = optimize.least_squares(
         problem.residuals, theta, jac=problem.derivatives, method="lm", x_scale="jac", max_nfev=_MAX_EVALUATIONS,
-        xtol=_TOLERANCE, ftol=_TOLERANCE, gtol=1e-12,
+        xtol=tolerance, ftol=tolerance, gtol=1e-12,
     )  # fmt: skip
     first_residuals = problem.residuals(theta)
     if not np.all(np.isfinite(solution.x)) or solution.cost >= 0.5 * float(first_residuals @ first_residuals):

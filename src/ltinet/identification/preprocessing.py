@@ -1,10 +1,8 @@
-"""Preparation of records: channel units, detrending, input delays and prewhitening.
+"""Preparation of records: channel units, detrending and prewhitening.
 
-Units are powers of two near the spread of the channels, so that products neither overflow nor underflow. Delays are
-estimated from an autoregressive model of high order with inputs (ARX), whose residuals are white, so that the usual
-uncertainty of least squares holds: the delay of an input is the lag of its first coefficient that exceeds its
-uncertainty. Detrending removes a line from every channel before a subspace method is applied, which would otherwise
-spend a state at 1 on it.
+Units are powers of two near the spread of the channels, so that products neither overflow nor underflow.
+Detrending removes a line from every channel before a subspace method is applied, which would otherwise spend a state at
+1 on it.
 
 Prewhitening. Lasting noise, for example AR(1) with 0.95, looks like a slow state, and hold-out errors say little
 because neighboring ones are correlated. Inputs and outputs of a linear system may be sent through one common filter;
@@ -124,63 +122,3 @@ def whiten(records: tuple[Record, ...], coefficients: Array) -> tuple[Record, ..
     return tuple(
         Record(apply_filter(record.u, coefficients), apply_filter(record.y, coefficients)) for record in usable
     )
-
-
-# Input delays.
-
-_MIN_LAGS = 20  # of inputs and outputs, where records are long enough
-_SIGNIFICANCE = 4.5  # standard deviations: one false alarm in 10⁵ lags
-_MIN_PIVOT = 1e-10  # of the largest: rounding of N rows is N eps = 2e-11 for 10⁵ samples
-_MAX_SAMPLES = 2**16  # samples of a record that are used
-
-
-def estimate_delays(records: tuple[Record, ...]) -> tuple[int, ...]:
-    """Return for every input the number of samples that it is delayed by.
-
-    0 where the output moves at once or at the next sample, as in a system without feedthrough, and where no
-    coefficient exceeds its uncertainty.
-
-    With white noise on the outputs the ARX model that is exact has infinitely many lags, and what is cut off appears in other
-    coefficients where inputs are held for several samples. The number of lags grows as N^⅓ with the number of samples N, as for
-    consistent estimates (Ljung and Wahlberg 1992), so that this error stays below the uncertainty.
-    """
-    m, p = int(records[0].u.shape[1]), int(records[0].y.shape[1])
-    n_samples = sum(min(len(record), _MAX_SAMPLES) for record in records)
-    lags = min(max(_MIN_LAGS, round(n_samples ** (1.0 / 3.0))), n_samples // (4 * (m + p)))
-    none = (0,) * m
-    if lags < 2:
-        return none
-    columns, outputs = _arx_regression(records, lags)
-    if len(columns) <= 2 * columns.shape[1]:
-        return none
-    Q, R = linalg.qr(columns, mode="economic", check_finite=False)
-    diagonal = np.abs(R.diagonal())
-    if not np.all(diagonal > _MIN_PIVOT * diagonal.max(initial=0.0)):
-        return none  # columns of noise-free records are dependent; a delay then appears as poles at 0
-    inverse = linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
-    row_norms = np.linalg.norm(inverse, axis=1)
-    ratios = np.zeros((lags, m))
-    for output in range(p):
-        weights = inverse @ (Q.T @ outputs[:, output])
-        residuals = outputs[:, output] - columns @ weights
-        deviation = np.sqrt(residuals @ residuals / (len(residuals) - len(R))) * row_norms
-        ratio = np.abs(weights) / np.where(deviation > 0.0, deviation, np.inf)
-        ratios = np.maximum(ratios, ratio[: lags * m].reshape(lags, m))
-    significant = [np.flatnonzero(ratios[:, j] > _SIGNIFICANCE) for j in range(m)]
-    return tuple(max(int(lags[0]) - 1, 0) if len(lags) else 0 for lags in significant)
-
-
-def _arx_regression(records: tuple[Record, ...], lags: int) -> tuple[Array, Array]:
-    """Return columns (inputs at lags 0, 1, …, outputs at lags 1, 2, …, a constant) and outputs, a row per sample."""
-    columns, outputs = [], []
-    for record in records:
-        n = min(len(record), _MAX_SAMPLES)
-        if n <= lags:
-            continue
-        u = [record.u[lags - k : n - k] for k in range(lags)]
-        y = [record.y[lags - k : n - k] for k in range(1, lags + 1)]
-        columns.append(np.hstack([*u, *y, np.ones((n - lags, 1))]))
-        outputs.append(record.y[lags:n])
-    if not columns:
-        return np.zeros((0, 1)), np.zeros((0, 1))
-    return np.vstack(columns), np.vstack(outputs)

@@ -25,6 +25,8 @@ from ltinet.systems.signal_names import Names
 MIN_SAMPLES = 10
 _PROPORTIONAL_TOLERANCE = 1e-12  # of the largest value: channels that differ by some thousand roundings at most
 _OUTLIER_RATIO = 1e3  # times the third quartile of the distances from the median; decides a note only
+_ROUNDED_TIMES = 0.01  # of a step: deviations that are rounding of the times; decides a message only
+_COARSE_STEP = 3.0  # times the usual step: a larger one gives a note only
 NO_RUN_MESSAGE = f"no {MIN_SAMPLES} samples follow each other without a gap (NaN); fill gaps, or give a longer record"
 
 
@@ -49,6 +51,23 @@ class Record:
             return self
         u = np.stack([self.u[longest - d : len(self) - d, j] for j, d in enumerate(delays)], axis=1)
         return Record(u, self.y[longest:])
+
+
+def shift_records(records: tuple[Record, ...], delays: tuple[int, ...]) -> tuple[Record, ...]:
+    """Return records with delayed inputs, without those of which fewer than MIN_SAMPLES samples would be left.
+
+    Raises InvalidSignalError where none is left.
+    """
+    longest = max(delays, default=0)
+    if not longest:
+        return records
+    kept = tuple(record.shifted(delays) for record in records if len(record) - longest >= MIN_SAMPLES)
+    if not kept:
+        raise InvalidSignalError(
+            f"the longest record has {max(map(len, records))} samples without a gap, and the inputs are delayed by "
+            f"{longest}; give a longer record, or a shorter delay"
+        )
+    return kept
 
 
 def n_samples(records: tuple[Record, ...]) -> int:
@@ -166,7 +185,12 @@ def validate_timed_records(
         f"{sum(len(axis.t) for axis in axes)} samples at steps of {steps.min():.3g} to {steps.max():.3g} resampled to "
         f"{sum(map(len, grids))} at steps of {float(resample):g}: inputs {method}, outputs interpolated"
     )
-    return float(resample), data._replace(notes=(note, *data.notes))
+    usual = float(np.median(steps))
+    coarse = float(resample) > _COARSE_STEP * usual
+    lost = (
+        (f"the step is {float(resample) / usual:.3g} times the usual one: faster changes are lost",) if coarse else ()
+    )
+    return float(resample), data._replace(notes=(note, *lost, *data.notes))
 
 
 def _common_step(axes: list[TimeAxis]) -> float:
@@ -176,11 +200,7 @@ def _common_step(axes: list[TimeAxis]) -> float:
         if axis.step is None and len(axis.t) == 1:
             raise InvalidSignalError("t has 1 time, which has no step; give the times of all samples, or dt")
         if axis.step is None:
-            uneven = np.diff(axis.t)
-            raise InvalidSignalError(
-                f"the times are not evenly spaced; resample the table or arrays with resample={np.median(uneven):.3g} "
-                f"(the steps are {uneven.min():.3g} to {uneven.max():.3g}), or give dt if only the times are rounded"
-            )
+            raise InvalidSignalError(_describe_uneven_times(axis.t))
         steps.append(axis.step)
     if max(steps) - min(steps) > GRID_TOLERANCE * min(steps):
         raise InvalidSignalError(
@@ -188,6 +208,30 @@ def _common_step(axes: list[TimeAxis]) -> float:
             f"resample={min(steps):g}, for example"
         )
     return steps[0]
+
+
+def _describe_uneven_times(t: Array) -> str:
+    """Return the error message for uneven times: one given twice, rows left out of even ones, or neither."""
+    steps = np.diff(t)
+    usual = float(np.median(steps))
+    resampling = f"resample the table or arrays with resample={usual:.3g}"
+    repeated = np.flatnonzero(steps == 0.0)
+    if len(repeated):
+        k = int(repeated[0])
+        return f"samples {k + 1} and {k + 2} have the same time, {t[k]:.10g}; remove one of them"
+    n_steps = np.round(steps / usual)
+    if np.all(n_steps >= 1.0) and np.all(np.abs(steps - n_steps * usual) <= _ROUNDED_TIMES * usual):
+        k = int(np.argmax(n_steps > 1.0))
+        if n_steps[k] > 1.0:
+            return (
+                f"{format_count(int(n_steps.sum()) - len(steps), 'sample')} missing between times at steps of {usual:.3g}, "
+                f"the first after sample {k + 1} at {t[k]:.10g}; add rows with their times and empty cells, as gaps, or "
+                f"{resampling}"
+            )
+    return (
+        f"the times are not evenly spaced; {resampling} (the steps are {steps.min():.3g} to {steps.max():.3g}), or give dt "
+        "if only the times are rounded"
+    )
 
 
 def _with_length(n_times: int, record: Record) -> Record:

@@ -81,7 +81,7 @@ class ResidualTests:
         return (
             f"inputs follow the residuals of output {output + 1}, as they would by chance in "
             f"{often} of open loops: the records seem to come from a closed loop, where poles "
-            "and gain may be those of the loop rather than of the plant"
+            "and gain may be those of the loop rather than of the plant (or inputs and outputs are exchanged)"
         )
 
 

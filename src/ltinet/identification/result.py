@@ -18,6 +18,7 @@ from ltinet._util.atomic_files import write_file_atomically
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
+from ltinet._util.other_names import missing_attribute
 from ltinet._util.text import format_count, format_path, sanitize
 from ltinet._version import __version__
 from ltinet.construction import construct
@@ -30,16 +31,18 @@ from ltinet.identification.linear_parameters import Trend
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.order_selection import Family
 from ltinet.identification.records import parse_experiments, require_channels
-from ltinet.identification.report import ReportFigure, ReportPage, format_poles
+from ltinet.identification.report import ReportFigure, ReportPage, format_delays, format_gains, format_poles
 from ltinet.identification.residual_analysis import ResidualTests
 from ltinet.identification.uncertainty import (
+    NORMAL_QUANTILE_99,
     FrequencyBand,
     ParameterCovariance,
     PoleUncertainty,
     StepBand,
+    delayed_frequency_band,
+    delayed_step_band,
     frequency_band,
     pole_uncertainties,
-    step_band,
 )
 from ltinet.plotting.channels import Pair
 from ltinet.plotting.figures import figure_of
@@ -57,6 +60,10 @@ _FITTED_TO: dict[Family, str] = {
     "filtered": "simulated outputs of records after a noise filter",
     "predictor": "predictions one step ahead",
 }
+_NO_COVARIANCE = (
+    "the data do not determine the covariance: the records are free of noise, or the model has too many parameters (with "
+    "the initial states of all records), or some without effect on the outputs"
+)
 _MAX_PLOTTED_SAMPLES = 2000  # samples in a figure of a report; empirical: more cannot be distinguished
 
 
@@ -110,6 +117,9 @@ class IdentificationResult:
     family
         "simulation" where B and D come from simulated outputs, "filtered" where records went through a filter that makes
         their noise white before, "predictor" where they come from one-step predictions.
+    delay_ranges
+        First and last delay of each input whose models are not distinguishable at 99 %; empty for delays that were not
+        estimated by their models.
 
     """
 
@@ -133,6 +143,7 @@ class IdentificationResult:
     diagnostics: Diagnostics
     time_unit: str | None = None
     family: Family = "simulation"
+    delay_ranges: tuple[tuple[int, int], ...] = ()
 
     @cached_property
     def net(self) -> DynamicNetwork:
@@ -324,7 +335,9 @@ class IdentificationResult:
         return pole_uncertainties(self._require_covariance(), self.dt)
 
     def frequency_band(self, omega: ArrayLike) -> FrequencyBand:
-        """Return H(jω) of the system, without delays, with the covariance of every entry.
+        """Return H(jω) of the system, delays included, with the covariance of every entry.
+
+        Delays are whole samples and count as exact.
 
         Parameters
         ----------
@@ -337,10 +350,13 @@ class IdentificationResult:
             Response and covariance.
 
         """
-        return frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
+        band = frequency_band(self._require_covariance(), validate_points(omega, "omega"), self.dt)
+        return delayed_frequency_band(band, self._total_delay) if self._total_delay.any() else band
 
     def step_band(self, t: ArrayLike) -> StepBand:
-        """Return step responses of the system from rest, without delays, with their standard deviations.
+        """Return step responses of the system from rest, delays included, with their standard deviations.
+
+        Delays are whole samples and count as exact.
 
         Parameters
         ----------
@@ -353,20 +369,40 @@ class IdentificationResult:
             Responses and standard deviations.
 
         """
-        return step_band(self._require_covariance(), validate_points(t, "t"), self.dt)
+        return delayed_step_band(self._require_covariance(), validate_points(t, "t"), self.dt, self._total_delay)
+
+    @property
+    def _total_delay(self) -> Array:
+        """Delays from every input to every output, `(p, m)`, in units of time."""
+        return self.system.signal_settings.total_delay(self.system.n_outputs, self.system.n_inputs)
 
     def _require_covariance(self) -> ParameterCovariance:
         if self.covariance is None:
-            raise InvalidSignalError(
-                "the data do not determine the covariance: the model has too many parameters, or some without effect "
-                "on the outputs; identify a smaller order"
-            )
+            raise InvalidSignalError(f"{_NO_COVARIANCE}; identify a smaller order, or from fewer and longer records")
         return self.covariance
+
+    def _gain_lines(self) -> list[str]:
+        """Return the gains at frequency 0 with their 99 % intervals, a line for each; none with a pole at 0."""
+        if not np.all(self.poles()):
+            return []
+        widths = None
+        if self.covariance is not None:
+            variance = frequency_band(self.covariance, np.zeros(1), self.dt).covariance[0, ..., 0, 0]
+            widths = np.asarray(NORMAL_QUANTILE_99 * np.sqrt(np.maximum(variance, 0.0)))
+        return format_gains(self.system.dcgain(), widths, self.system.input_names, self.system.output_names)
 
     @property
     def plot(self) -> "IdentificationPlots":
         """Plots: `result.plot.compare(u, y)`, `.residuals(u, y)`, `.orders()`, `.poles()`, `.bode()`."""
         return IdentificationPlots(self)
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and hasattr(StateSpace, name):
+                text = f"{type(self).__name__!r} object has no attribute {name!r}; use result.system.{name}"
+                raise AttributeError(text, name=name, obj=self)
+            raise missing_attribute(self, name, system="result.system")
 
     def report(self, path: str | os.PathLike[str], *, title: str = "measured data") -> None:
         """Write an HTML page with fits, poles, warnings, candidate models and five figures; it needs matplotlib.
@@ -408,12 +444,13 @@ class IdentificationResult:
 
     def __str__(self) -> str:
         system, rows = self.system, f", {self.block_rows} block rows" if self.block_rows else ""
+        unit = f" {self.time_unit}" if self.time_unit else ""
         lines = [
             f"identified system of order {self.order}",
             f"  inputs, outputs    {system.n_inputs}, {system.n_outputs}",
             "  data               a frequency response"
             if self.dt is None
-            else f"  samples            at steps of {self.dt:g}, {self.hold} hold",
+            else f"  samples            at steps of {self.dt:g}{unit}, {self.hold} hold",
             f"  method             {self.method}{rows}{', refined' if self.refined else ''}",
         ]
         if self.family != "simulation":
@@ -426,13 +463,18 @@ class IdentificationResult:
             deviations = np.sqrt(self.noise_covariance.diagonal()).tolist()
             lines.append(f"  one-step errors    {', '.join(f'{value:.3g}' for value in deviations[:4])}")
             lines[-1] += ", …" if len(deviations) > 4 else ""
-        if any(self.delay):
-            lines.append(f"  delay              {', '.join(map(str, self.delay))} samples")
+        if any(self.delay) or any(last for _, last in self.delay_ranges):
+            lines.append(
+                f"  delay              {format_delays(self.delay, self.delay_ranges, self.dt, self.time_unit)}"
+            )
         lines += [
             f"  {label:<18} {value}" for label, value in system.signal_settings.rows if label in ("u0", "y0", "note")
         ]
-        lines += format_poles(self.poles(), self.pole_uncertainty() if self.covariance else ())
-        lines += [f"  note               {note}" for note in self.notes]
+        lines += [f"  gain               {gain}" for gain in self._gain_lines()]
+        lines += format_poles(self.poles(), self.pole_uncertainty() if self.covariance else (), self.time_unit)
+        if not self.covariance:
+            lines.append(f"  note               no confidence intervals: {_NO_COVARIANCE}")
+        lines += [f"  note               {note}" for note in self.notes if note not in self.warnings]
         lines += [f"  warning            {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
@@ -566,7 +608,7 @@ class IdentificationPlots:
         pairs: Sequence[Pair] | None = None,
         figure: "Figure | SubFigure | None" = None,
     ) -> "Figure":
-        """Draw magnitude and phase of H(jω), without the delay, with 99 % bands.
+        """Draw magnitude and phase of H(jω), delays included, with 99 % bands.
 
         Parameters
         ----------
@@ -586,7 +628,8 @@ class IdentificationPlots:
         band = self.result.frequency_band(omega)
         panels = draw_uncertain_bode(
             omega, band.response, decibels=band.magnitude_deviation, degrees=np.rad2deg(band.phase_deviation),
-            pairs=pairs, names=system.output_names, input_names=system.input_names, figure=figure,
+            pairs=pairs, names=system.output_names, input_names=system.input_names, delays=self.result._total_delay,
+            figure=figure,
         )  # fmt: skip
         if self.result.time_unit is not None:
             panels[-1].set_xlabel(f"frequency (rad/{self.result.time_unit})")
@@ -609,10 +652,13 @@ def _concatenate_records(
 
 
 def _report_page(result: IdentificationResult, title: str) -> ReportPage:
-    delays = f", delays of {', '.join(map(str, result.delay))} samples" if any(result.delay) else ""
+    delays = ""
+    if any(result.delay) or any(last for _, last in result.delay_ranges):
+        delays = f", delay {format_delays(result.delay, result.delay_ranges, result.dt, result.time_unit)}"
     data = "a frequency response"
     if result.dt is not None:
-        data = f"samples at steps of {result.dt:g} ({result.hold} hold{delays})"
+        unit = f" {result.time_unit}" if result.time_unit else ""
+        data = f"samples at steps of {result.dt:g}{unit} ({result.hold} hold{delays})"
     rows = f" with {result.block_rows} block rows" if result.block_rows else ""
     channels = f"{format_count(result.system.n_inputs, 'input')} and {format_count(result.system.n_outputs, 'output')}"
     summary = (
@@ -625,7 +671,7 @@ def _report_page(result: IdentificationResult, title: str) -> ReportPage:
     return ReportPage(
         title, summary, result.warnings, result.system.output_names, result.fits, result.poles(),
         result.pole_uncertainty() if result.covariance else (), result.candidates, tuple(_report_figures(result)),
-        __version__,
+        __version__, tuple(result._gain_lines()), result.time_unit,
     )  # fmt: skip
 
 

@@ -221,6 +221,14 @@ def frequency_band(covariance: ParameterCovariance, omega: Array, dt: float | No
     return FrequencyBand(omega, response, squared * np.concatenate(covariances))
 
 
+def delayed_frequency_band(band: FrequencyBand, delays: Array) -> FrequencyBand:
+    """Return a band with delays `(p, m)`: H e^{−jωτ}, whose covariance turns with it."""
+    angle = -band.omega[:, None, None] * delays
+    turn = np.stack([np.stack([np.cos(angle), -np.sin(angle)], -1), np.stack([np.sin(angle), np.cos(angle)], -1)], -2)
+    covariance = turn @ band.covariance @ turn.swapaxes(-1, -2)
+    return FrequencyBand(band.omega, band.response * np.exp(1j * angle), covariance)
+
+
 def response_gradient(parameters: ParameterLayout, omega: Array, *, dt: float | None) -> tuple[Complex, Complex]:
     """Return H(jω) `(len(omega), p, m)` of continuous time, and its gradient by the parameters of the model."""
     model, both = parameters.like, np.concatenate([omega, -omega])
@@ -254,6 +262,18 @@ def step_band(covariance: ParameterCovariance, t: Array, dt: float | None) -> St
         responses.append(value.real)
         deviations.append(np.sqrt(np.maximum(variance, 0.0)))
     return StepBand(t, covariance.gain * np.concatenate(responses), covariance.gain * np.concatenate(deviations))
+
+
+def delayed_step_band(covariance: ParameterCovariance, t: Array, dt: float | None, delays: Array) -> StepBand:
+    """Return step responses with delays `(p, m)`: zero before, and after that those of the system without delays."""
+    response, deviation = (np.zeros((len(t), *delays.shape)) for _ in range(2))
+    for delay in np.unique(delays):
+        shifted, has_delay = t - delay, delays == delay
+        band = step_band(covariance, np.maximum(shifted, 0.0), dt)
+        has_begun = (shifted >= 0.0)[:, None]
+        response[:, has_delay] = np.where(has_begun, band.response[:, has_delay], 0.0)
+        deviation[:, has_delay] = np.where(has_begun, band.deviation[:, has_delay], 0.0)
+    return StepBand(t, response, deviation)
 
 
 def _point_chunks(points: Array, covariance: ParameterCovariance) -> list[Array]:

@@ -11,6 +11,7 @@ list of connections every input is connected to the outputs of the same name.
 """
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -109,7 +110,8 @@ def interconnect(
         without names are called sys1, sys2, …; those of python-control keep theirs.
     connections : sequence of sequence, optional
         For each input its sources, `[["plant.u1", "controller.y1"], ["controller.u1", "-plant.y1"]]`; several sources
-        are added. By default every input is connected to the output of the same name; `False` connects nothing.
+        are added. By default every input is connected to the output of the same name, or with a warning to the sum of
+        several; `False` connects nothing.
     inputs, outputs : str or sequence of str, optional
         Names of the inputs and outputs of the result. Without `inplist` and `outlist` they are also the signals that
         they lead to, all inputs of that name, and come from, an output or an input of that name.
@@ -148,6 +150,14 @@ def interconnect(
         named = parts.given_names("input"), parts.given_names("output")
         for row, name in enumerate(named[0]):
             K[row] = [float(name is not None and name == other) for other in named[1]]
+            if K[row].sum() > 1.0:
+                sources = np.array(parts.full_names("output"))[K[row] > 0.0]
+                warnings.warn(
+                    f"{format_first_names(sources)} have the same name, and their sum drives {parts.full_names('input')[row]}; "
+                    "rename one of them, or write the sum in connections",
+                    UserWarning,
+                    stacklevel=2,
+                )
     elif connections is not False:
         entries = _list(connections, "connections")
         for connection in [entries] if entries and all(isinstance(entry, str) for entry in entries) else entries:
@@ -249,7 +259,8 @@ class _Signals:
             for channel in self._matching(number, text, kind):
                 together[channel.name] = together.get(channel.name, 0.0) + gain * channel.gains
         if not together:
-            known = [*self.labels, *self.full_names(kind)]
+            given = dict.fromkeys(name for name in self.given_names(kind) if name is not None)
+            known = [*given, *self.full_names(kind), *self.labels]
             raise InvalidSystemError(f"there is no {kind} {sanitize(repr(text))}; {suggest_names(text, known)}")
         return [Channel(name, gains) for name, gains in together.items()]
 

@@ -6,7 +6,6 @@ A new format is a module of this package with `list_variables`, `read`, `read_te
 
 import io
 import stat
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
@@ -21,6 +20,7 @@ from ltinet._util.text import format_names, format_path, sanitize
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 from ltinet.io import mat4, mat5, mat73, matrix_market, npz
 from ltinet.io.file_access import (
+    UnsupportedVariableError,
     as_path,
     error_reason,
     file_mode,
@@ -47,8 +47,10 @@ from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
 
 _TIME_STEP = "Ts"  # as in MATLAB
-MODEL_CLASS = "ModelClass"
-"""Variable with the class of a model with products."""
+MODEL_CLASS, SCHEDULING_NAMES = "ModelClass", "SchedulingName"
+"""Variables with the class of a model with products and the names of its scheduling signals."""
+PRODUCT_LISTS, PRODUCT_FACTORS = ("N", "A_p", "B_p", "C_p", "D_p"), ("H_S", "H_J", "H_K")
+"""Variables with the matrices of products."""
 
 
 class _WritableFormat(Protocol):
@@ -74,9 +76,10 @@ def read_system(
     names: Mapping[str, str] | None,
     dt: float | None,
     max_bytes: float,
-    with_products: bool = False,
-) -> tuple[SystemMatrices, SignalSettings]:
+) -> tuple[SystemMatrices, SignalSettings, dict[str, Any]]:
     """Read the system in a file or folder with its settings; `given` matrices and `dt` replace those of the file.
+
+    The third result has the variables of products by their names, and is empty for linear systems.
 
     `names` maps matrices to variables where `match_matrices` does not know them. Raises FileFormatError if the file is
     missing, damaged, too large, of an unknown format, or lacks A, B or C; InvalidSystemError if the matrices do not
@@ -89,10 +92,6 @@ def read_system(
         variables = file_format.list_variables(path)
         variable_names = match_matrices(path, variables, names, supplied=given)
         file = SystemFile(file_format, path, variables, struct_prefix(variable_names))
-        if MODEL_CLASS in variables and not with_products:
-            raise FileFormatError(
-                f"{format_path(path)} holds a model with products of signals; read it with ltinet.load_model(path)"
-            )
         if dt is None:
             dt = read_time_step(file)
         variable_names = {role: name for role, name in variable_names.items() if role not in given}
@@ -112,41 +111,41 @@ def read_system(
         counts = {"inputs": system.n_inputs, "outputs": system.n_outputs, "states": system.n_states}
         file_names = read_signal_names(file, counts)
         settings = read_settings(file, n_inputs=system.n_inputs, n_outputs=system.n_outputs, dt=system.dt)
-        if not with_products:
-            _warn_of_products(file, system, max_bytes)
-        return system.with_names(system.names.with_defaults(file_names)), settings
+        with translate_read_errors(path):
+            products = _read_products(file, system, max_bytes)
+        return system.with_names(system.names.with_defaults(file_names)), settings, products
     except InvalidSystemError as error:
         raise InvalidSystemError(f"{format_path(path)}: {error}") from None
     except MemoryError as error:
         raise FileFormatError(f"{format_path(path)} cannot be read: there is not enough memory for it") from error
 
 
-def _warn_of_products(file: SystemFile, system: SystemMatrices, max_bytes: float) -> None:
-    """Warn if N or H of a file has the shape of the products of a bilinear or quadratic-bilinear model."""
+def _read_products(file: SystemFile, system: SystemMatrices, max_bytes: float) -> dict[str, Any]:
+    """Return the variables of a model with products.
+
+    A file with `ModelClass` holds one. A file of another program does if its N, H or A_p has the shape of products, for two
+    states and more; of other shapes they are taken for something else.
+    """
+    names = (*PRODUCT_LISTS, "H", *PRODUCT_FACTORS)
+    if MODEL_CLASS in file.variables:
+        numbers = [name for name in names if name in file.variables]
+        texts = [name for name in (MODEL_CLASS, SCHEDULING_NAMES) if name in file.variables]
+        values = file.file_format.read(file.path, numbers, max_bytes=max_bytes)
+        return values | {name: file.file_format.read_texts(file.path, name) for name in texts}
     n, m = system.n_states, system.n_inputs
-    shapes = {"N": ((n, n * m), (m, n, n)), "H": ((n, n * n),)}
-    present = [name for name in shapes if name in file.variables]
-    with suppress(ValueError):  # of other types, such as cell arrays
-        values = file.file_format.read(file.path, present, max_bytes=max_bytes)
-        if n > 1 and any(getattr(values[name], "shape", ()) in shapes[name] for name in present):
-            warnings.warn(
-                f"{format_path(file.path)} has the products of signals {' and '.join(present)}, which a linear system leaves "
-                "out; read the model with ltinet.load_model(path)",
-                UserWarning,
-                stacklevel=4,
-            )
-
-
-def read_variables(path: str | PathLike[str], names: Collection[str], *, max_bytes: float) -> dict[str, Any]:
-    """Read those of `names` that a file holds, as numbers or, where they are texts, as lists of texts."""
-    path = as_path(path)
-    with translate_read_errors(path):
-        file_format = _format_of_existing(path)
-        present = [name for name in names if name in file_format.list_variables(path)]
-        texts = [name for name in present if name.endswith(("Name", "Class"))]
-        numbers = [name for name in present if name not in texts]
-        values = file_format.read(path, numbers, max_bytes=parse_size_limit(max_bytes).max_bytes)
-        return values | {name: file_format.read_texts(path, name) for name in texts}
+    values = {}
+    for name in names:
+        with suppress(UnsupportedVariableError):  # no numbers, such as cell arrays
+            for variable in file.present(name):
+                values[name] = file.read(variable, max_bytes=max_bytes)
+    shapes = {name: tuple(getattr(value, "shape", ())) for name, value in values.items()}
+    rows, columns = shapes.get("A_p", (0, 0)) if len(shapes.get("A_p", ())) == 2 else (0, 0)
+    has_products = (
+        shapes.get("N") in ((n, n * m), (m, n, n))
+        or shapes.get("H") == (n, n * n)
+        or (rows == n and columns > 0 and columns % n == 0)
+    )
+    return values if n > 1 and has_products else {}
 
 
 def write_system(

@@ -53,7 +53,7 @@ class Feedback(nn.Module):
     Raises
     ------
     InvalidNetworkError
-        `network` is not a `LinearNetwork`, or has fewer inputs or outputs than the map needs.
+        `network` is not a `LinearNetwork`, or has no inputs or outputs besides those of the map.
 
     Examples
     --------
@@ -76,10 +76,11 @@ class Feedback(nn.Module):
             raise InvalidNetworkError(f"network is a {type(network).__name__}; give a network: net.to_torch(dt)")
         self.network, self.map, self.window = network, map, window
         self.n_inputs, self.n_outputs = network.n_inputs - map.n_outputs, network.n_outputs - map.n_inputs
-        if self.n_inputs < 0 or self.n_outputs < 0:
+        if self.n_inputs < 1 or self.n_outputs < 1:
             raise InvalidNetworkError(
-                f"the map needs {map.n_inputs} outputs and {map.n_outputs} inputs of the network, which has "
-                f"{network.n_outputs} and {network.n_inputs}"
+                f"the network has {network.n_inputs} inputs and {network.n_outputs} outputs, but the last {map.n_outputs} "
+                f"inputs and {map.n_inputs} outputs are those of the map; give a network with further inputs and outputs, "
+                "which are those of the model, before them"
             )
         self.last_run: Trajectory | None = None
         self._solution_cache: SolutionCache | None = None

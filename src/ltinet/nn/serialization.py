@@ -216,5 +216,9 @@ def _validate_metadata(path: Path, metadata: Mapping[str, str]) -> None:
 
 def _description_and_tensors(model: nn.Module) -> tuple[str, ArrayDict]:
     """Return the description of a model in JSON, and its tensors by their names in the file."""
-    tensors: ArrayDict = {f"model.{name}": values.detach().cpu().numpy() for name, values in model.state_dict().items()}
+    tensors: ArrayDict = {
+        f"model.{name}": values.detach().cpu().numpy()
+        for name, values in model.state_dict().items()
+        if not name.endswith("_extra_state")  # time step and hold, which the description has
+    }
     return json.dumps(describe_module(model), sort_keys=True), tensors

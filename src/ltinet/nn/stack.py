@@ -122,6 +122,11 @@ class Stack(nn.Module):
         super().__init__()
         if not parts:
             raise InvalidNetworkError("Stack requires at least one part; give networks and maps, the first one first.")
+        for number, part in enumerate(parts):
+            if not isinstance(part, nn.Module):
+                raise InvalidNetworkError(
+                    f"part {number} is a {type(part).__name__}; give modules one by one: nn.Stack(*parts)"
+                )
         self.parts, self.residual = nn.ModuleList(_flatten(parts)), residual
         self.n_inputs, self.n_outputs = _count_channels(list(self.parts))
         if residual and self.n_inputs != self.n_outputs:
@@ -282,6 +287,7 @@ def hammerstein(before: nn.Module, network: nn.Module) -> Stack:
     >>> nn.hammerstein(nn.Spline(1), net.to_torch(0.1)).n_outputs
     1
     """
+    _require_order("hammerstein(map, network)", network=network, map=before)
     return Stack(before, network)
 
 
@@ -308,6 +314,7 @@ def wiener(network: nn.Module, after: nn.Module) -> Stack:
     >>> nn.wiener(net.to_torch(0.1), nn.Polynomial(1)).n_inputs
     1
     """
+    _require_order("wiener(network, map)", network=network, map=after)
     return Stack(network, after)
 
 
@@ -336,4 +343,15 @@ def wiener_hammerstein(first: nn.Module, between: nn.Module, last: nn.Module) ->
     >>> len(nn.wiener_hammerstein(net.to_torch(0.1), nn.Monotone(1), net.to_torch(0.1)).parts)
     3
     """
+    for network in (first, last):
+        _require_order("wiener_hammerstein(network, map, network)", network=network, map=between)
     return Stack(first, between, last)
+
+
+def _require_order(call: str, *, network: nn.Module, map: nn.Module) -> None:
+    """Raise InvalidNetworkError unless the network has states and the map has none."""
+    if not has_states(network) or has_states(map):
+        raise InvalidNetworkError(
+            f"got a {type(network).__name__} for the network and a {type(map).__name__} for the map; the order is nn.{call}, "
+            "others are an nn.Stack(…)"
+        )

@@ -7,7 +7,7 @@ x' = A x + B u, y = C x + D u with one time step for each channel, trained in co
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias, final
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, final
 
 import numpy as np
 import torch
@@ -15,35 +15,32 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ltinet._util.floating_point import Array
+from ltinet._util.text import format_count
 from ltinet.construction import construct
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidNetworkError, InvalidSignalError
+from ltinet.files import named_system
 from ltinet.nn.maps import require_positive_integers
 from ltinet.signals.sampled import Hold, validate_hold
 from ltinet.signals.times import as_time_step
 from ltinet.state_space import StateSpace
-from ltinet.systems.hippo import (
-    fout_matrices,
-    legs_matrices,
-    legt_matrices,
-    s4d_inv_poles,
-    s4d_legs_poles,
-    s4d_lin_poles,
-)
+from ltinet.systems.hippo import s4d_inv_poles, s4d_legs_poles, s4d_lin_poles
 from ltinet.systems.signal_names import UNNAMED
 from ltinet.systems.signal_settings import SignalSettings
 from ltinet.systems.system_matrices import require_continuous_time
 from ltinet.torch.channels import (
+    ChannelKernels,
     advance_channels,
+    build_channel_kernels,
     channel_of,
     channel_step,
-    run_channels_from_rest,
-    run_channels_in_blocks,
+    run_channels,
     scale_time,
     split_channels,
 )
+from ltinet.torch.cuda_graphs import CudaGraphCache, graph_key
 from ltinet.torch.linear_network import rebuild_network
-from ltinet.torch.packed_system import PackedSystem, pack_system
+from ltinet.torch.packed_system import PARAMETERS_BY_PART, PackedSystem, pack_system
 from ltinet.torch.parameters import (
     ParameterCache,
     build_system,
@@ -57,40 +54,42 @@ from ltinet.torch.parameters import (
 from ltinet.torch.planner import (
     MAX_CONVOLUTION_GROWTH,
     InitialState,
+    Kernels,
+    Plan,
     ProblemSizes,
+    build_kernels,
+    needs_kernels_only,
     run_from_initial_state,
+    run_kernels,
     select_block_width,
     select_plan,
     warn_of_single_precision,
 )
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
-from ltinet.torch.uniform import advance_one_step, time_block_kernels
+from ltinet.torch.uniform import advance_one_step
 from ltinet.torch.validation import (
-    DoublePrecisionModule,
+    SampledModule,
     compute_dtype,
     outside_compiled_graphs,
     validate_input,
     validate_states,
 )
 
-InitName = Literal["s4d_lin", "s4d_inv", "s4d_legs", "hippo_legs", "legt", "fout"]
+InitName = Literal["s4d_lin", "s4d_inv", "s4d_legs", "hippo_legs", "hippo_legt", "hippo_fout"]
 _POLES: dict[str, Callable[[int], NDArray[np.complex128]]] = {
     "s4d_lin": s4d_lin_poles,
     "s4d_inv": s4d_inv_poles,
     "s4d_legs": s4d_legs_poles,
 }
-_MATRICES: dict[str, Callable[[int], tuple[Array, Array]]] = {
-    "hippo_legs": legs_matrices,
-    "legt": legt_matrices,
-    "fout": fout_matrices,
-}
+_HIPPO_SYSTEMS = ("hippo_legs", "hippo_legt", "hippo_fout")
+AnyKernels = TypeVar("AnyKernels", Kernels, ChannelKernels)
 TimeStep: TypeAlias = float | tuple[float, float]
 DEFAULT_STATES = 64
 DEFAULT_DT = (1e-3, 1e-1)
 
 
 @final
-class StateSpaceLayer(DoublePrecisionModule):
+class StateSpaceLayer(SampledModule):
     """Layer of state-space systems x' = A x + B u, y = C x + D u for sequences `(…, T, d_model)`.
 
     By default each channel has a system of its own with one input and one output, as in S4D; with `mixing` one system
@@ -98,12 +97,25 @@ class StateSpaceLayer(DoublePrecisionModule):
     activations are modules of PyTorch beside it. Parameters are float64; sequences are run in their own type.
 
     Starts: "s4d_lin", poles −1/2 ± iπk; "s4d_inv", −1/2 ± i (N/π) (N/(2k+1) − 1); "s4d_legs", the eigenvalues of the
-    normal part of HiPPO-LegS; all three diagonal with B = 1. "hippo_legs", "legt" and "fout" are the HiPPO matrices of
-    `ltinet.named_system`, block-diagonalized. C and D are drawn at random, with `mixing` B too, by `torch.manual_seed`.
-    A system or network is taken as it is, in each channel.
+    normal part of HiPPO-LegS; all three diagonal with B = 1. "hippo_legs", "hippo_legt" and "hippo_fout" are the HiPPO
+    matrices of `ltinet.named_system`, block-diagonalized; the prefix may be left out. C and D are drawn at random, with
+    `mixing` B too, by `torch.manual_seed`. A system or network is taken as it is, in each channel. Stable poles stay
+    stable in training; those of a given system that do not decay are in `held_rates`, which is not trained.
 
-    `state_dict` holds all numbers: `torch.save(layer.state_dict(), path)`, and `load_state_dict` into a layer of the same
-    sizes and start. `to_network` converts a channel, or a layer with `mixing`, to a `DynamicNetwork`.
+    With a zero hold the response to a unit sample is D, C Γ, C P Γ, C P² Γ, …, as of a sampled system in continuous time:
+    an input acts on the state at the next sample. In S4D, S5 and LRU the state is updated first: D + C Γ, C P Γ, C P² Γ, ….
+    Their outputs are those of a layer with C P for C and D + C Γ for D.
+
+    `state_dict` holds all numbers and the hold: `torch.save(layer.state_dict(), path)`, and `load_state_dict` into a layer
+    of the same sizes, start and hold. `to_network` converts a channel, or a layer with `mixing`, to a `DynamicNetwork`.
+
+    Parameters of A are `log_decay` and `frequency`, in starts with coupled blocks also `log_above`, `log_below` and
+    `couplings`; `log_dt` has the time steps. The states of all channels are side by side: B is `(d_model n_states, 1)`, C
+    is `(1, d_model n_states)` and D is `(d_model, 1)`; with `mixing` they are `(n_states, d_model)`, `(d_model, n_states)`
+    and `(d_model, d_model)`. The real parts of all pairs come first, then their imaginary parts, reals, and coupled blocks
+    sorted by size, each kind channel by channel. For S4D starts `b_re, b_im = layer.B.view(2, d_model, n_states // 2)` and
+    `c_re, c_im = layer.C.view(2, d_model, n_states // 2)`: a complex state is z' = λ z + (b_re + i b_im) u, and the output
+    is the sum of Re((c_re − i c_im) z).
 
     Parameters
     ----------
@@ -126,6 +138,8 @@ class StateSpaceLayer(DoublePrecisionModule):
     ------
     InvalidNetworkError
         A size, the start or the time step is not valid.
+    InvalidSystemError
+        A given system is not valid, or `n_states` is even for "hippo_fout".
 
     Examples
     --------
@@ -154,11 +168,11 @@ class StateSpaceLayer(DoublePrecisionModule):
         low, high = _validate_time_steps(DEFAULT_DT if dt is None else dt)
         self.d_model = self.n_inputs = self.n_outputs = d_model
         self.n_states, self.mixing, self.hold = start.packed.B.shape[0], mixing, validate_hold(hold)
-        self.init = init if isinstance(init, str) else type(init).__name__
+        self.init = init if isinstance(init, str) else "system"
         packed = _mixing_system(start, d_model) if mixing else _channel_systems(start, d_model)
         tensors = initial_tensors(packed)
         for name, values in tensors.parameters.items():
-            self.register_parameter(name, nn.Parameter(values))
+            self.register_parameter(name, nn.Parameter(values, requires_grad=name not in PARAMETERS_BY_PART["held"]))
         for name, values in tensors.constants.items():
             if name not in ("from_user", "to_user"):
                 self.register_buffer(name, values)
@@ -177,17 +191,18 @@ class StateSpaceLayer(DoublePrecisionModule):
         self.register_buffer("log_dt_at_start", torch.log(time_steps))
         self.growth = float((tensors.parameters["held_rates"].max() if len(self.held_rates) else 0.0) * high)
         self._step_cache = ParameterCache[OneStep]()
+        self.cuda_graphs = CudaGraphCache()
         self._checks_precision = True
 
     @property
     def dt(self) -> Tensor:
         """Time steps: one for each channel; with `mixing` one for each pole of S4D starts, otherwise a single one."""
-        return self.dt_at_start * relative_exp(self.log_dt, self.log_dt_at_start)
+        return _time_steps(self._tensors())
 
     @property
     def poles(self) -> NDArray[np.complex128]:
         """Poles in continuous time: `(d_model, n_states)`, with `mixing` `(n_states,)`."""
-        system = build_system({**parameters_of(self), **self._buffers})
+        system = build_system(self._tensors())
         values = poles_of(system if self.mixing else split_channels(system, self.d_model))
         return np.asarray(values.cpu().numpy(), dtype=np.complex128)
 
@@ -199,13 +214,13 @@ class StateSpaceLayer(DoublePrecisionModule):
         str
             Text within the parentheses of the printed module.
         """
-        system = build_system({**parameters_of(self), **self._buffers})
-        n_systems = 1 if self.mixing else self.d_model
+        system = build_system(self._tensors())
+        n_systems, kind = (1, "mixed by") if self.mixing else (self.d_model, "each with")
         with torch.no_grad():
             low, high = float(self.dt.min()), float(self.dt.max())
         steps = f"{low:.3g}" if low == high else f"{low:.3g} … {high:.3g}"
         return (
-            f"{self.d_model} channels, {'mixed by' if self.mixing else 'each with'} {describe_poles(system, n_systems)},\n"
+            f"{format_count(self.d_model, 'channel')}, {kind} {describe_poles(system, n_systems)},\n"
             f"{describe_parameters(self)}, init={self.init!r}, dt={steps}, hold={self.hold!r}"
         )
 
@@ -217,10 +232,7 @@ class StateSpaceLayer(DoublePrecisionModule):
         TensorSystem
             A and B times the time step, C and D; with an axis of channels in front unless `mixing`.
         """
-        scaled = scale_time(
-            build_system({**parameters_of(self), **self._buffers}), self.dt.index_select(0, self.time_step_of_state)
-        )
-        return scaled if self.mixing else split_channels(scaled, self.d_model)
+        return self._system_of(self._tensors())
 
     @outside_compiled_graphs
     def forward(self, u: Tensor, *, state: Tensor | None = None, return_state: bool = False) -> Any:
@@ -251,30 +263,46 @@ class StateSpaceLayer(DoublePrecisionModule):
         batch = tuple(u.shape[:-2])
         with torch.autocast(u.device.type, enabled=False):
             samples = u.to(compute_dtype(u.dtype)).reshape(-1, *u.shape[-2:])
-            w, step = self._state_rows(state, batch), self.one_step()
-            if self.mixing:
-                sizes = ProblemSizes.of(samples, n_states=self.n_states, n_outputs=self.d_model, growth=self.growth)
-                plan = select_plan(sizes)
-                if plan.algorithm == "scan" and samples.dtype == torch.float32 and self._checks_precision:
-                    self._checks_precision = False
-                    warn_of_single_precision(step, samples)
-                y, end = run_from_initial_state(
-                    step, samples, InitialState(w=w), plan, growth=self.growth, with_end=return_state
-                )
-            else:
-                y, end = self._run_channels(step, samples, w, with_end=return_state)
+            run = self._run_mixing if self.mixing else self._run_channels
+            y, end = run(samples, self._state_rows(state, batch), with_end=return_state)
         y = y.view(u.shape).to(u.dtype)
         return (y, self._user_state(end, batch)) if return_state and end is not None else y
 
-    def _run_channels(
-        self, step: OneStep, u: Tensor, w: Tensor | None, *, with_end: bool
-    ) -> tuple[Tensor, Tensor | None]:
+    def _run_mixing(self, u: Tensor, w: Tensor | None, *, with_end: bool) -> tuple[Tensor, Tensor | None]:
+        """Run one system from all channels to all channels."""
+        sizes = ProblemSizes.of(u, n_states=self.n_states, n_outputs=self.d_model, growth=self.growth)
+        plan, initial, steps, dtype = select_plan(sizes), InitialState(w=w), u.shape[1], u.dtype
+        if plan.algorithm == "scan" and dtype == torch.float32 and self._checks_precision:
+            self._checks_precision = False
+            warn_of_single_precision(self.one_step(), u)
+
+        def build(step: OneStep) -> Kernels:
+            return build_kernels(step, plan, steps, dtype)
+
+        if needs_kernels_only(plan, initial, growth=self.growth, with_end=with_end):
+            kernels = self._captured_kernels(graph_key(plan, steps, dtype), build)
+            if kernels is not None:
+                return run_kernels(kernels, u, w)
+        return run_from_initial_state(self.one_step(), u, initial, plan, growth=self.growth, with_end=with_end)
+
+    def _run_channels(self, u: Tensor, w: Tensor | None, *, with_end: bool) -> tuple[Tensor, Tensor | None]:
         """Run independent channels: a convolution where no state is given or required and none grows."""
         sizes = ProblemSizes.of(u[..., :1], n_states=self.n_states, n_outputs=1, growth=self.growth)
-        if w is None and not with_end and sizes.growth <= MAX_CONVOLUTION_GROWTH:
-            return run_channels_from_rest(step, u, linear=self.hold == "linear"), None
-        kernels = time_block_kernels(step, select_block_width(sizes), u.shape[1], u.dtype)
-        return run_channels_in_blocks(kernels, u, w)
+        from_rest = w is None and not with_end and sizes.growth <= MAX_CONVOLUTION_GROWTH
+        plan = Plan("convolution", 1) if from_rest else Plan("time blocks", select_block_width(sizes))
+        steps, dtype = u.shape[1], u.dtype
+
+        def build(step: OneStep) -> ChannelKernels:
+            return build_channel_kernels(step, plan, steps, dtype, linear=self.hold == "linear")
+
+        kernels = self._captured_kernels(graph_key(plan, steps, dtype), build)
+        return run_channels(build(self.one_step()) if kernels is None else kernels, u, w)
+
+    def _captured_kernels(self, key: tuple[Any, ...], build: Callable[[OneStep], AnyKernels]) -> AnyKernels | None:
+        """Return kernels computed by a CUDA graph, or None where they are computed without one."""
+        return self.cuda_graphs.kernels(
+            key, lambda tensors: build(self._step_of(tensors)), self._parameters_by_name(), dict(self._buffers)
+        )
 
     def step(self, u: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the layer on one sample.
@@ -369,13 +397,22 @@ class StateSpaceLayer(DoublePrecisionModule):
         OneStep
             Matrices of the exact step; with an axis of channels in front unless `mixing`.
         """
-        return self._step_cache.get([*parameters_of(self).values(), self.log_dt], self._matrices_of_step)
+        return self._step_cache.get(list(self._parameters_by_name().values()), lambda: self._step_of(self._tensors()))
 
-    def _matrices_of_step(self) -> OneStep:
-        linear = self.hold == "linear"
-        return (
-            one_step(self.system(), 1.0, linear=linear) if self.mixing else channel_step(self.system(), linear=linear)
-        )
+    def _parameters_by_name(self) -> dict[str, Tensor]:
+        return {**parameters_of(self), "log_dt": self.log_dt}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {**self._parameters_by_name(), **self._buffers}
+
+    def _system_of(self, tensors: dict[str, Tensor]) -> TensorSystem:
+        scale = _time_steps(tensors).index_select(0, tensors["time_step_of_state"])
+        scaled = scale_time(build_system(tensors), scale)
+        return scaled if self.mixing else split_channels(scaled, self.d_model)
+
+    def _step_of(self, tensors: dict[str, Tensor]) -> OneStep:
+        system, linear = self._system_of(tensors), self.hold == "linear"
+        return one_step(system, 1.0, linear=linear) if self.mixing else channel_step(system, linear=linear)
 
     def _state_rows(self, state: Tensor | None, batch: tuple[int, ...]) -> Tensor | None:
         """Return a validated state as `(B, n)`, or `(d_model, B, n)` for channels."""
@@ -396,9 +433,13 @@ class StateSpaceLayer(DoublePrecisionModule):
         return state.movedim(0, 1).reshape(*batch, self.d_model, self.n_states)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
-        """Discard the cache when the tensors are moved."""
-        self._step_cache = ParameterCache()
+        """Discard the caches when the tensors are moved."""
+        self._step_cache, self.cuda_graphs = ParameterCache(), CudaGraphCache()
         return super()._apply(fn, recurse)
+
+
+def _time_steps(tensors: dict[str, Tensor]) -> Tensor:
+    return tensors["dt_at_start"] * relative_exp(tensors["log_dt"], tensors["log_dt_at_start"])
 
 
 class _Start(NamedTuple):
@@ -413,12 +454,12 @@ class _Start(NamedTuple):
 
 def _named_start(init: str, n_states: int | None) -> _Start:
     n = DEFAULT_STATES if n_states is None else n_states
-    if init in _MATRICES:
-        A, B = _MATRICES[init](n)
-        return _Start(pack_system(construct((A, B, np.eye(n)))._context), 1.0)
+    hippo = f"hippo_{init.removeprefix('hippo_')}"
+    if hippo in _HIPPO_SYSTEMS:
+        return _Start(pack_system(construct(named_system(hippo, n_states=n))._context), 1.0)
     if init not in _POLES:
         raise InvalidNetworkError(
-            f"init is {init!r}; give one of {', '.join([*_POLES, *_MATRICES])}, a system or a network."
+            f"init is {init!r}; give one of {', '.join([*_POLES, *_HIPPO_SYSTEMS])}, a system or a network."
         )
     if n % 2:
         raise InvalidNetworkError(f"n_states must be even for {init}, which has conjugate pairs of poles, got {n}.")

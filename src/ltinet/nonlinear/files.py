@@ -20,7 +20,7 @@ from ltinet._util.text import format_path, sanitize
 from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSystemError, LtinetError
 from ltinet.io.file_access import as_path, error_text
-from ltinet.io.system_files import MODEL_CLASS, read_system, read_variables, write_system
+from ltinet.io.system_files import MODEL_CLASS, PRODUCT_FACTORS, PRODUCT_LISTS, SCHEDULING_NAMES, write_system
 from ltinet.network.file_format import (
     parse_description,
     read_kind,
@@ -29,16 +29,13 @@ from ltinet.network.file_format import (
     write_safetensors,
 )
 from ltinet.network.network_file import SUFFIX, VERSION, StoredNetwork, pack_stored, unpack_stored
-from ltinet.nonlinear.models import LPV, Bilinear, NonlinearModel, QuadraticBilinear
+from ltinet.nonlinear.models import LPV, Bilinear, NonlinearModel, QuadraticBilinear, without_mass
 from ltinet.nonlinear.product_terms import ProductTerms, QuadraticFactors, as_quadratic_factors, as_sparse_of_shape
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import as_real_matrix
 from ltinet.systems.signal_names import SignalNames
 
 _CLASSES: dict[str, type[NonlinearModel]] = {cls.__name__: cls for cls in (Bilinear, LPV, QuadraticBilinear)}
-_SCHEDULING = "SchedulingName"
-_LISTS = ("N", "A_p", "B_p", "C_p", "D_p")
-_FACTORS = ("H_S", "H_J", "H_K")
 _KIND, _VERSION = "ltinet-product-network", "1"
 _PREFIX = "products."
 
@@ -47,32 +44,27 @@ def write_model(model: NonlinearModel, path: str | PathLike[str], *, mat_version
     """Write a model to a `.npz` or `.mat` file."""
     matrices = {
         name: sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in getattr(model.terms, name)]))
-        for name in _LISTS
+        for name in PRODUCT_LISTS
         if getattr(model.terms, name)
     }
     if model.terms.H is not None:
-        matrices |= dict(zip(_FACTORS, model.terms.H, strict=True))
+        matrices |= dict(zip(PRODUCT_FACTORS, model.terms.H, strict=True))
     texts = {MODEL_CLASS: [type(model).__name__]}
-    texts |= {_SCHEDULING: list(model.scheduling_names)} if model.n_scheduling else {}
+    texts |= {SCHEDULING_NAMES: list(model.scheduling_names)} if model.n_scheduling else {}
     settings = model.linear.signal_settings
     write_system(
         model.linear.matrices, path, mat_version=mat_version, settings=settings, products=matrices, product_texts=texts
     )
 
 
-def read_model(path: str | PathLike[str], *, max_bytes: float) -> NonlinearModel:
-    """Read a model from a file with the variables that this module describes.
-
-    Raises FileFormatError if the file has no products or is damaged, InvalidSystemError if its matrices do not fit.
-    """
-    path = as_path(path)
-    system, settings = read_system(path, {}, names=None, dt=None, max_bytes=max_bytes, with_products=True)
-    values = read_variables(path, (MODEL_CLASS, _SCHEDULING, "H", *_LISTS, *_FACTORS), max_bytes=max_bytes)
-    linear = StateSpace.of(system, settings=settings)
+def assemble_model(path: str | PathLike[str], linear: StateSpace, values: dict[str, Any]) -> NonlinearModel:
+    """Return the model of the variables of products in a file; raise FileFormatError if they do not fit."""
     try:
         return _assemble(linear, values)
     except (InvalidSystemError, ValueError) as error:
-        raise FileFormatError(f"{format_path(path)} does not hold a model with products: {error}") from None
+        raise FileFormatError(
+            f"{format_path(path)} does not hold a model with products: {error}. Its linear part alone has A, B, C and D."
+        ) from None
 
 
 def _assemble(linear: StateSpace, values: dict[str, Any]) -> NonlinearModel:
@@ -80,7 +72,7 @@ def _assemble(linear: StateSpace, values: dict[str, Any]) -> NonlinearModel:
     name = "".join(values.get(MODEL_CLASS, [])) or _class_of_variables(values)
     if name not in _CLASSES:
         raise InvalidSystemError(f"its class is {sanitize(repr(name))}; known are {', '.join(_CLASSES)}")
-    scheduling = tuple(values.get(_SCHEDULING, ())) if name == "LPV" else ()
+    scheduling = tuple(values.get(SCHEDULING_NAMES, ())) if name == "LPV" else ()
     if name == "LPV" and not scheduling:
         columns = np.shape(values["A_p"])[-1] if "A_p" in values else 0
         scheduling = tuple(f"p{index + 1}" for index in range(columns // max(n, 1)))
@@ -96,17 +88,13 @@ def _assemble(linear: StateSpace, values: dict[str, Any]) -> NonlinearModel:
         parts = _split(values.get(key, np.zeros((rows, number * columns))), key, number, rows, columns)
         lists[key] = parts if key in ("N", "A_p") else tuple(as_real_matrix(part, key) for part in parts)
     H = _read_quadratic(values, n) if name == "QuadraticBilinear" else None
-    return _CLASSES[name].of(linear, ProductTerms(**lists, H=H), scheduling)
+    return _CLASSES[name].of(*without_mass(linear, ProductTerms(**lists, H=H)), scheduling)
 
 
 def _class_of_variables(values: dict[str, Any]) -> str:
-    if "H" in values or set(_FACTORS) <= set(values):
+    if "H" in values or set(PRODUCT_FACTORS) <= set(values):
         return "QuadraticBilinear"
-    if "A_p" in values:
-        return "LPV"
-    if "N" in values:
-        return "Bilinear"
-    raise InvalidSystemError("it has no N, A_p or H; read it with ltinet.load_system(path)")
+    return "LPV" if "A_p" in values else "Bilinear"
 
 
 def _split(value: Any, name: str, count: int, rows: int, columns: int) -> tuple[Any, ...]:
@@ -124,8 +112,8 @@ def _split(value: Any, name: str, count: int, rows: int, columns: int) -> tuple[
 
 
 def _read_quadratic(values: dict[str, Any], n: int) -> QuadraticFactors:
-    if set(_FACTORS) <= set(values):
-        return as_quadratic_factors(tuple(values[name] for name in _FACTORS), n)
+    if set(PRODUCT_FACTORS) <= set(values):
+        return as_quadratic_factors(tuple(values[name] for name in PRODUCT_FACTORS), n)
     return as_quadratic_factors(values.get("H", np.zeros((n, n * n))), n)
 
 
@@ -179,7 +167,7 @@ def read_product_network(path: str | Path, *, max_bytes: float) -> tuple[Nonline
         )
         if linear.system is None:
             raise ValueError("it has no system")
-        values: dict[str, Any] = {MODEL_CLASS: [facts["class"]], _SCHEDULING: facts["scheduling"]}
+        values: dict[str, Any] = {MODEL_CLASS: [facts["class"]], SCHEDULING_NAMES: facts["scheduling"]}
         values |= _join_products({k.removeprefix(_PREFIX): v for k, v in tensors.items() if k.startswith(_PREFIX)})
         return _assemble(linear.system, values), linear
     except (LtinetError, ValueError, TypeError, MemoryError, RecursionError) as error:
@@ -205,7 +193,7 @@ def _join_products(tensors: dict[str, NDArray[Any]]) -> dict[str, Any]:
         matrix = sparse.csr_array((data, indices, indptr), shape=(int(shape[0]), int(shape[1])))
         matrix.check_format(full_check=True)
         owner = f"H_{name}" if name in ("S", "J", "K") else name.rstrip("0123456789")
-        if owner not in (*_LISTS, *_FACTORS):
+        if owner not in (*PRODUCT_LISTS, *PRODUCT_FACTORS):
             raise ValueError(f"the tensor {sanitize(name)} is not part of this format")
         matrices.setdefault(owner, []).append(matrix)
     return {name: sparse.csr_array(sparse.hstack(parts)) for name, parts in matrices.items()}

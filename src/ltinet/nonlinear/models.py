@@ -8,7 +8,7 @@ The classes differ in the terms that they have. `linear` is the part without pro
 point. `ltinet.construct(model)` gives the network that simulates the model.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy import sparse
 
 from ltinet._util.floating_point import Array
 from ltinet._util.text import format_count, format_rows
+from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import InvalidSystemError
 from ltinet.nonlinear.product_terms import (
     ProductTerms,
@@ -30,6 +31,8 @@ from ltinet.signals.sampled import Hold
 from ltinet.state_space import StateSpace
 from ltinet.systems.matrices import Matrix, MatrixLike, SparseMatrix
 from ltinet.systems.signal_names import NamesLike, SignalNames
+from ltinet.systems.signal_settings import ModelSignals, SignalSettings
+from ltinet.systems.system_matrices import SystemMatrices
 
 _MAX_NEWTON_STEPS = 50  # Newton's method doubles the digits in a step; more steps mean that there is no equilibrium
 # Derivative of a state, relative to the sum of the sizes of its terms, up to which a state counts as an equilibrium: one
@@ -39,12 +42,34 @@ _INSTEAD = {
     "simulate": "ltinet.construct(model).simulate(u, t)",
     "stepper": "ltinet.construct(model).stepper(dt)",
     "save": "ltinet.save_system(model, path)",
+    "reduce": "ltinet.reduce_products(model, order=…)",
+    "explore": "ltinet.explore(model)",
 }
-"""Names that a user may try → call that exists; all others are methods of the linearized model."""
+"""Names that a user may try → call that exists."""
+_LATER = {
+    "learning": ("to_torch", "fit"), "export": ("export_c", "export_fmu", "export_onnx"),
+    "analysis": ("bode", "step", "impulse", "nyquist", "margin", "norm", "poles", "zeros", "tf"),
+}  # fmt: skip
+
+
+def missing_attribute_message(obj: object, name: str, *, owner: str) -> str:
+    """Return the message for an attribute that linear models have and models with products lack, one sentence on it.
+
+    `owner` is the name of the object in the advice, "model" or "net".
+    """
+    text = f"{type(obj).__name__!r} object has no attribute {name!r}"
+    if name in _INSTEAD:
+        return f"{text}; use {_INSTEAD[name]}"
+    topic = next((topic for topic, names in _LATER.items() if name in names), None)
+    is_linear = hasattr(StateSpace, name) or hasattr(DynamicNetwork, name)
+    if name.startswith("_") or (topic is None and not is_linear):
+        return text
+    reason = f"{topic} of models with products is not supported" if topic else f"{name} belongs to linear models"
+    return f"{text}: {reason}; use {owner}.linear, which leaves the products out, or model.linearize(x0, u0)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NonlinearModel:
+class NonlinearModel(ModelSignals):
     """Base class of models with products; users create `Bilinear`, `LPV` and `QuadraticBilinear`.
 
     Parameters
@@ -88,6 +113,10 @@ class NonlinearModel:
             raise InvalidSystemError(
                 f"models with products are continuous in time, but the linear part has dt = {self.linear.dt:g}"
             )
+        if self.linear.sparse is not None and self.linear.sparse.mass is not None:
+            raise InvalidSystemError(
+                "models with products have no E; multiply all matrices of the states by its inverse"
+            )
 
     @property
     def A(self) -> Matrix:
@@ -128,6 +157,46 @@ class NonlinearModel:
     def n_scheduling(self) -> int:
         """Number of scheduling signals."""
         return len(self.scheduling_names)
+
+    @property
+    def dt(self) -> None:
+        """Time step, None: models with products are continuous in time."""
+        return None
+
+    @property
+    def signal_settings(self) -> SignalSettings:  # type: ignore[override] # read only, as in a frozen dataclass
+        """Delays, operating point, hold and sample time."""
+        return self.linear.signal_settings
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs; u1, u2, … by default."""
+        return self.linear.input_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs; y1, y2, … by default."""
+        return self.linear.output_names
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the states; x1, x2, … by default."""
+        return self.linear.state_names
+
+    def with_names(self, inputs: NamesLike = None, outputs: NamesLike = None, states: NamesLike = None) -> Self:
+        """Return the same model with other names.
+
+        Parameters
+        ----------
+        inputs, outputs, states : sequence of str, optional
+            Names, as for `StateSpace.with_names`.
+
+        Returns
+        -------
+        NonlinearModel
+            Model of the same class.
+        """
+        return self.of(self.linear.with_names(inputs, outputs, states), self.terms, self.scheduling_names)
 
     def with_signal_settings(self, **changes: Any) -> Self:
         """Return the same model with other delays, operating point, hold or sample time.
@@ -217,12 +286,12 @@ class NonlinearModel:
         system = StateSpace(A, B, C, D, inputs=names.inputs, outputs=names.outputs, states=names.states)
         settings = self.linear.signal_settings
         return StateSpace.of(system.matrices, settings=settings).with_signal_settings(
-            u0=v + self.linear.u0, y0=C @ x + D @ v + self.linear.y0
+            u0=v + self.u0, y0=C @ x + D @ v + self.y0
         )
 
     def _point(self, x: ArrayLike, u: ArrayLike | None, p: ArrayLike | None) -> tuple[Array, Array, Array]:
         """Return x, v = u − u0 and p as validated vectors."""
-        defaults = (None, self.linear.u0, np.zeros(self.n_scheduling))
+        defaults = (None, self.u0, np.zeros(self.n_scheduling))
         sizes = (self.n_states, self.n_inputs, self.n_scheduling)
         vectors = []
         for value, default, size, name in zip((x, u, p), defaults, sizes, "xup", strict=True):
@@ -230,7 +299,7 @@ class NonlinearModel:
             if vector.shape != (size,):
                 raise InvalidSystemError(f"{name} has shape {vector.shape}; it must have {format_count(size, 'entry')}")
             vectors.append(np.asarray(vector, dtype=np.float64))
-        return vectors[0], vectors[1] - self.linear.u0, vectors[2]
+        return vectors[0], vectors[1] - self.u0, vectors[2]
 
     def evaluate(self, x: Array, v: Array, p: Array) -> NDArray[np.float64]:
         """Return x' for validated vectors x, v = u − u0 and p.
@@ -245,7 +314,7 @@ class NonlinearModel:
         ndarray, shape (n,)
             Derivative of the state.
         """
-        result = self._state_matrix @ x + self.terms.scheduled("B_p", self.B, p) @ v
+        result = self.state_matrix @ x + self.terms.scheduled("B_p", self.B, p) @ v
         matrices = (*(self.terms.N or (None,) * len(v)), *self.terms.A_p)
         for factor, matrix in zip((*v.tolist(), *p.tolist()), matrices, strict=True):
             if matrix is not None and factor:
@@ -268,14 +337,14 @@ class NonlinearModel:
         sparse array, shape (n, n)
             Derivative.
         """
-        A = self.terms.state_matrix(sparse.csr_array(self._state_matrix), v, p)
+        A = self.terms.state_matrix(sparse.csr_array(self.state_matrix), v, p)
         if self.terms.H is not None:
             S, J, K = self.terms.H
             A = A + S @ (sparse.diags_array(K @ x) @ J) + S @ (sparse.diags_array(J @ x) @ K)
         return sparse.csr_array(A)
 
     @property
-    def _state_matrix(self) -> Any:
+    def state_matrix(self) -> Any:
         """A, sparse where the user gave it so."""
         return self.linear.A if self.linear.sparse is None else self.linear.sparse.state
 
@@ -314,7 +383,7 @@ class NonlinearModel:
             return NotImplemented
         mine, others = self.terms.arrays(), other.terms.arrays()
         return type(self) is type(other) and self.linear == other.linear and mine.keys() == others.keys() and all(
-            matrix.shape == others[name].shape and not np.any(_dense_if_small(matrix != others[name]))
+            matrix.shape == others[name].shape and not np.any(_dense(matrix != others[name]))
             for name, matrix in mine.items()
         )  # fmt: skip
 
@@ -324,21 +393,17 @@ class NonlinearModel:
     if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name: str) -> NoReturn:
-            instead = _INSTEAD.get(name)
-            if instead is None and hasattr(StateSpace, name) and not name.startswith("_"):
-                instead = f"model.linearize(x0, u0).{name}: {name} is a property of linear systems"
-            text = f"{type(self).__name__!r} object has no attribute {name!r}" + (f"; use {instead}" if instead else "")
-            raise AttributeError(text, name=name, obj=self)
+            raise AttributeError(missing_attribute_message(self, name, owner="model"), name=name, obj=self)
 
     def __repr__(self) -> str:
         sizes = [f"{name}={getattr(self, name)}" for name in ("n_states", "n_inputs", "n_outputs")]
         sizes += [f"n_scheduling={self.n_scheduling}"] if self.n_scheduling else []
-        return f"{type(self).__name__}({', '.join(sizes)}{self.linear.signal_settings.repr_suffix})"
+        return f"{type(self).__name__}({', '.join(sizes)}{self.signal_settings.repr_suffix})"
 
     def __str__(self) -> str:
         names = self.linear.matrices.names.rows
         scheduling = [("scheduling", ", ".join(self.scheduling_names))] if self.n_scheduling else []
-        return format_rows(repr(self), [*self._term_rows(), *names, *scheduling, *self.linear.signal_settings.rows])
+        return format_rows(repr(self), [*self._term_rows(), *names, *scheduling, *self.signal_settings.rows])
 
     def _term_rows(self) -> list[tuple[str, str]]:
         terms, rows = self.terms, []
@@ -403,6 +468,39 @@ class Bilinear(NonlinearModel):
             output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,
         )  # fmt: skip
         super().__init__(linear, ProductTerms(_input_matrices(N, linear), (), (), (), (), None))
+
+    @classmethod
+    def from_pymor(cls, model: Any) -> Self:
+        """Convert a `BilinearModel` of pyMOR, also with an invertible E.
+
+        Parameters
+        ----------
+        model : pymor.models.iosys.BilinearModel
+            Model in continuous time without parameters.
+
+        Returns
+        -------
+        Bilinear
+            The same model, with matrices in place of operators.
+
+        Raises
+        ------
+        InvalidSystemError
+            If the model depends on parameters, is in discrete time, or E is singular.
+        """
+        if getattr(model, "parameters", None):
+            raise InvalidSystemError(
+                f"the BilinearModel depends on parameters ({', '.join(model.parameters)}); fix them first, operator by "
+                "operator: model.A.assemble(mu)"
+            )
+        from pymor.algorithms.to_matrix import to_matrix  # the model is of pyMOR, which is therefore installed
+        from pymor.operators.constructions import IdentityOperator
+
+        A, B, C, D = (to_matrix(operator) for operator in (model.A, model.B, model.C, model.D))
+        E = None if isinstance(model.E, IdentityOperator) else to_matrix(model.E)
+        linear = StateSpace(A, _dense(B), _dense(C), _dense(D), E=E, dt=model.sampling_time)
+        terms = ProductTerms(_input_matrices([to_matrix(N) for N in model.N], linear), (), (), (), (), None)
+        return cls.of(*without_mass(linear, terms))
 
     @property
     def N(self) -> tuple[SparseMatrix, ...]:
@@ -586,6 +684,29 @@ class QuadraticBilinear(NonlinearModel):
         return quadratic_matrix(self.factors)
 
 
+def without_mass(linear: StateSpace, terms: ProductTerms) -> tuple[StateSpace, ProductTerms]:
+    """Return the linear part and the products of E x' = … after multiplication by E⁻¹; both unchanged without an E."""
+    E = linear.matrices.state_equation[0]
+    if E is None:
+        return linear, terms
+
+    def solve(matrix: Any) -> Any:
+        return np.linalg.solve(_dense(E), _dense(matrix))
+
+    def solve_sparse(matrix: Any) -> SparseMatrix:
+        return sparse.csr_array(solve(matrix))
+
+    matrices = SystemMatrices(linear.A, linear.B, linear.C, linear.D, dt=linear.dt, names=linear.matrices.names)
+    explicit = replace(
+        terms,
+        N=tuple(map(solve_sparse, terms.N)),
+        A_p=tuple(map(solve_sparse, terms.A_p)),
+        B_p=tuple(map(solve, terms.B_p)),
+        H=None if terms.H is None else terms.H._replace(S=solve_sparse(terms.H.S)),
+    )
+    return StateSpace.of(matrices, settings=linear.signal_settings), explicit
+
+
 def _input_matrices(N: Any, linear: StateSpace) -> tuple[SparseMatrix, ...]:
     n = linear.n_states
     return as_matrix_list(N, "N", (n, n), count=linear.n_inputs, noun="input", needs="as A has")
@@ -598,6 +719,6 @@ def _count_matrices(values: Any) -> int:
     return 1 if sparse.issparse(values) or (isinstance(values, np.ndarray) and values.ndim == 2) else len(values)
 
 
-def _dense_if_small(difference: Any) -> Any:
-    """Return the entries of a comparison of two sparse or dense matrices."""
-    return difference.toarray() if hasattr(difference, "toarray") else difference
+def _dense(matrix: Any) -> Any:
+    """Return a sparse or dense matrix as an array."""
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix

@@ -26,30 +26,28 @@ from ltinet.network_builder import DEFAULT_MAX_CONDITION, construct_network
 from ltinet.nonlinear.exact_steps import HeldStepper
 from ltinet.nonlinear.exponential_collocation import CollocationSystem
 from ltinet.nonlinear.files import write_product_network
-from ltinet.nonlinear.models import NonlinearModel
+from ltinet.nonlinear.models import NonlinearModel, missing_attribute_message
 from ltinet.nonlinear.product_neurons import ProductNeurons, build_product_neurons
 from ltinet.nonlinear.simulation import Preparation, is_quadratic, simulate_products
+from ltinet.plotting.plots import ProductNetworkPlots
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.sampled import Hold
 from ltinet.signals.times import as_time_step
 from ltinet.simulation.coordinates import network_coordinates
 from ltinet.simulation.solution import Solution
+from ltinet.systems.signal_settings import ModelSignals, SignalSettings
 from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 
 _MAX_LISTED = 6  # product neurons that `print` lists
-_NOT_SUPPORTED = {
-    "to_torch": "learning", "fit": "learning", "export_c": "export", "export_fmu": "export", "export_onnx": "export",
-    "explore": "the explorer", "plot": "drawings",
-}  # fmt: skip
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class NonlinearNetwork:
+class NonlinearNetwork(ModelSignals):
     """Network with product neurons: linear layers of a block-diagonal form, fed by products of signals.
 
     Networks are created by `construct` from a `Bilinear`, `LPV` or `QuadraticBilinear` model, and by
-    `ltinet.load_product_network`.
+    `ltinet.load`.
 
     Parameters
     ----------
@@ -81,6 +79,26 @@ class NonlinearNetwork:
         terms, model = self.model.terms, self.model
         neurons = build_product_neurons(terms, form.T, form.T_inv, model.n_inputs, model.n_outputs)
         object.__setattr__(self, "products", neurons)
+
+    @property
+    def dt(self) -> None:
+        """Time step, None: networks with products are continuous in time."""
+        return None
+
+    @property
+    def signal_settings(self) -> SignalSettings:  # type: ignore[override] # read only, as in a frozen dataclass
+        """Delays, operating point, hold and sample time."""
+        return self.model.signal_settings
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs; u1, u2, … by default."""
+        return self.model.input_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs; y1, y2, … by default."""
+        return self.model.output_names
 
     @property
     def layers(self) -> tuple[HorizontalLayer, ...]:
@@ -218,7 +236,7 @@ class NonlinearNetwork:
         return HeldStepper(model, as_time_step(dt, "dt"), np.array(x, dtype=np.float64))
 
     def save(self, path: str | Path) -> None:
-        """Write the network to a safetensors file atomically; `ltinet.load_product_network` restores every bit.
+        """Write the network to a safetensors file atomically; `ltinet.load` restores every bit.
 
         Parameters
         ----------
@@ -231,6 +249,11 @@ class NonlinearNetwork:
             If the suffix is another one, or the file cannot be written.
         """
         write_product_network(self.model, self.linear, path)
+
+    @property
+    def plot(self) -> ProductNetworkPlots:
+        """Plots of the network: `net.plot.architecture()`; needs matplotlib."""
+        return ProductNetworkPlots(self)
 
     @cached_property
     def _prepared(self) -> Preparation:
@@ -264,15 +287,7 @@ class NonlinearNetwork:
     if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name: str) -> NoReturn:
-            text = f"'NonlinearNetwork' object has no attribute {name!r}"
-            if name in _NOT_SUPPORTED:
-                text += (
-                    f": {_NOT_SUPPORTED[name]} of networks with product neurons is not supported; use net.linear.{name}, "
-                    "which leaves the products out, or the network of model.linearize(x0, u0)"
-                )
-            elif not name.startswith("_") and hasattr(DynamicNetwork, name):
-                text += f"; linear networks have it: net.linear.{name}, or the network of model.linearize(x0, u0)"
-            raise AttributeError(text, name=name, obj=self)
+            raise AttributeError(missing_attribute_message(self, name, owner="net"), name=name, obj=self)
 
     def __repr__(self) -> str:
         sizes = [f"{name}={getattr(self, name)}" for name in ("n_layers", "n_neurons", "n_products")]
@@ -288,7 +303,7 @@ class NonlinearNetwork:
         counts = [f"{count} {kind}" for kind, count in self.products.counts().items() if count]
         rows = [("products", f"{self.n_products}: {', '.join(counts)}" if counts else "none, a linear network")]
         for index in range(min(self.n_products, _MAX_LISTED)):
-            names = self.linear.input_names, self.model.scheduling_names
+            names = self.input_names, self.model.scheduling_names
             rows.append((f"  π{index + 1}", self.products.describe(index, *names)))
         if self.n_products > _MAX_LISTED:
             rows.append(("  …", f"{self.n_products - _MAX_LISTED} more in net.products"))

@@ -54,6 +54,26 @@ class ProductNeurons:
         """Number of all product neurons."""
         return len(self.left) + len(self.pairs)
 
+    @property
+    def sees_states(self) -> bool:
+        """True if states are factors of products."""
+        return len(self.left) > 0
+
+    @property
+    def sees_inputs(self) -> bool:
+        """True if inputs are factors of products."""
+        return bool(np.any(self.signal < self.n_inputs)) or len(self.pairs) > 0
+
+    @property
+    def feeds_states(self) -> bool:
+        """True if products feed the layers."""
+        return bool(np.any(self.W_out) or np.any(self.W_in))
+
+    @property
+    def feeds_outputs(self) -> bool:
+        """True if products feed outputs."""
+        return bool(np.any(self.V_out) or np.any(self.V_in))
+
     def counts(self) -> dict[str, int]:
         """Return the number of neurons of each kind of factors."""
         n_input = int(np.count_nonzero(self.signal < self.n_inputs))

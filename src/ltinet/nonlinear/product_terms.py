@@ -74,6 +74,10 @@ class ProductTerms:
 
 def as_sparse_of_shape(value: MatrixLike, name: str, shape: tuple[int, ...], *, needs: str) -> SparseMatrix:
     """Return a read-only copy in compressed rows; `needs` explains the shape in the message."""
+    if callable(value) and not hasattr(value, "shape"):
+        raise InvalidSystemError(
+            f"{name} is a function; functions are not lifted to products automatically, so write the model in matrices"
+        )
     if sparse.issparse(value):
         require_real_dtype(value.dtype, name)
         _require_shape(value.shape, name, shape, needs)

@@ -22,13 +22,14 @@ from scipy import linalg, sparse
 from ltinet._util.floating_point import Array, balancing_units
 from ltinet._util.text import format_rows, sanitize
 from ltinet.errors import InvalidSystemError
-from ltinet.nonlinear.models import NonlinearModel
-from ltinet.nonlinear.network import build_network
+from ltinet.nonlinear.models import Bilinear, NonlinearModel
+from ltinet.nonlinear.network import NonlinearNetwork, build_network
 from ltinet.nonlinear.product_terms import ProductTerms, QuadraticFactors, as_quadratic_factors
 from ltinet.signals.sampled import Hold
 from ltinet.simulation.options import validate_positive
 from ltinet.simulation.solution import Solution
 from ltinet.state_space import StateSpace
+from ltinet.systems.converters import is_pymor_bilinear
 from ltinet.systems.named_systems import validate_count
 from ltinet.systems.system_matrices import SystemMatrices
 
@@ -126,7 +127,7 @@ class ProductReduction:
 
 
 def reduce_products(
-    model: NonlinearModel,
+    model: Any,
     *,
     order: int,
     method: Literal["balanced", "pod"] = "balanced",
@@ -138,7 +139,7 @@ def reduce_products(
     Parameters
     ----------
     model : Bilinear, LPV or QuadraticBilinear
-        Model; for "balanced" all eigenvalues of A must have negative real parts.
+        Model, its network, or a `BilinearModel` of pyMOR; for "balanced" all eigenvalues of A must have negative real parts.
     order : int
         Number of states of the reduced model.
     method : {"balanced", "pod"}, optional
@@ -167,6 +168,10 @@ def reduce_products(
     >>> bool(reduced.measure_error(np.sin(3.0 * t) ** 2, t) < 1e-3)
     True
     """
+    if is_pymor_bilinear(model):
+        model = Bilinear.from_pymor(model)
+    if isinstance(model, NonlinearNetwork):
+        model = model.model
     if not isinstance(model, NonlinearModel):
         raise InvalidSystemError(
             "reduce_products is for models with products; use ltinet.reduce(system) for linear ones"

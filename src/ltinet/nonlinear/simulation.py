@@ -6,7 +6,8 @@ The method follows from the model and its signals alone, by the first rule that 
 2. no products of two states, all signals held between samples, at most 500 states: exact steps (`exact_steps`);
 3. at most 500 states and blocks of at most 32 states: exponential collocation (`exponential_collocation`); from a time on
    at which its iteration would need more than 4,096 steps for the run and 16 for each distance of knots, LSODA;
-4. at most 500 states: SciPy's LSODA, otherwise its BDF with a sparse Jacobian, restarted at every knot.
+4. at most 500 states, or a Jacobian with few diagonals: SciPy's LSODA, otherwise its BDF with a sparse Jacobian,
+   restarted at every knot.
 
 The error of exact steps is rounding, for which there is a bound. For the other methods it is estimated by a second run,
 which starts from the same state and is more accurate: windows of the collocation with halved steps and a hundredth of
@@ -36,7 +37,7 @@ from ltinet.nonlinear.exponential_collocation import (
     integrate,
 )
 from ltinet.nonlinear.models import NonlinearModel
-from ltinet.nonlinear.scipy_solvers import METHODS, SolverPiece
+from ltinet.nonlinear.scipy_solvers import METHODS, SolverPiece, bandwidths
 from ltinet.nonlinear.signal_values import RunSignals
 from ltinet.signals.arrays import as_real_array
 from ltinet.signals.conversion import suggest_swapped_arguments
@@ -86,7 +87,7 @@ def choose_method(model: NonlinearModel, *, largest_block: int, is_piecewise_con
         return "exact_steps"
     if n <= _MAX_DENSE:
         return "collocation" if largest_block <= _MAX_BLOCK else "LSODA"
-    return "BDF"
+    return "BDF" if bandwidths(model) is None else "LSODA"
 
 
 def is_quadratic(model: NonlinearModel) -> bool:
@@ -221,7 +222,7 @@ class _Run:
     def solve(self) -> list[tuple[float, Piece]]:
         """Return pieces with the times from which on they are valid."""
         model, knots = self.prepared.model, self.knots
-        if self.method == "exact_steps" or len(knots) == 1 or not len(self.x0):
+        if self.method == "exact_steps" or len(knots) == 1 or not self.x0.size:
             times = np.union1d(knots, self.t)
             piece = ExactPiece.solve(model, self.signals, self.x0, times)
             self.counts |= {"n_steps": len(times) - 1, "n_exponentials": len(piece.grid.exponentials)}

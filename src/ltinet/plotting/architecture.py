@@ -1,6 +1,7 @@
 """Network diagrams as in the paper: inputs at the left, neurons in horizontal layers, outputs at the right.
 
-A solid ball stands for a first-order neuron, a yin-yang ball for a second-order one. `arrange_layers` computes
+A solid ball stands for a first-order neuron, a yin-yang ball for a second-order one, and a cross in a circle, in a band
+below the layers, for a product neuron. `arrange_layers` computes
 positions only and is shared with the page of the explorer. Up to twelve layers have a row each. Of more, the largest
 coupled layers have a row each, and layers of one neuron stand side by side on a grid, one ball for each layer.
 Layers and neurons that do not fit are counted in a text, never omitted silently.
@@ -18,7 +19,7 @@ from ltinet._util.floating_point import EPS
 from ltinet._util.text import format_count
 from ltinet.plotting.colours import layer_colours
 from ltinet.plotting.figures import get_axes
-from ltinet.plotting.protocols import PlottableNetwork
+from ltinet.plotting.protocols import PlottableNetwork, PlottableProducts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +53,18 @@ def add_neuron_glyphs(
     axes.add_collection(PathCollection(discs, facecolors="none", edgecolors=_OUTLINE, linewidths=0.6, zorder=6))
 
 
+def _add_product_glyphs(axes: "Axes", positions: Sequence[tuple[float, float]]) -> None:
+    """Draw a cross in a circle for each product neuron."""
+    from matplotlib.collections import LineCollection, PathCollection
+    from matplotlib.path import Path
+
+    discs = [_translated_path(Path.unit_circle(), x, y) for x, y in positions]
+    axes.add_collection(PathCollection(discs, facecolors="white", edgecolors=_OUTLINE, linewidths=0.8, zorder=4))
+    arm = 0.6 * BALL_RADIUS
+    lines = [[(x - arm, y - sign * arm), (x + arm, y + sign * arm)] for x, y in positions for sign in (1.0, -1.0)]
+    axes.add_collection(LineCollection(lines, colors=_OUTLINE, linewidths=0.8, zorder=5))
+
+
 def _teardrop() -> "Path":
     """The dark half of a yin-yang of radius one: a half circle, less the upper small disc and with the lower one."""
     from matplotlib.path import Path
@@ -76,6 +89,7 @@ def _translated_path(path: "Path", x: float, y: float) -> "Path":
 _ROWS = 12  # layers that have a row each
 _COUPLED = 5  # rows of coupled layers where there are more layers than that
 _COLUMNS = 24  # balls side by side that remain distinguishable
+_PRODUCT_COLUMNS = 12  # product neurons side by side
 _GRID_ROWS = 18
 _GAP = 3  # columns that the text for omitted neurons takes
 _LABEL = 2.6  # width kept free for the name of a layer
@@ -84,6 +98,8 @@ _SHORT_SIDE = 1.4  # the same for a single band
 _LEAST_COLUMNS = 3  # of a grid
 _BETWEEN = 0.3  # between bands
 _MIN_ARC_HEIGHT = 0.7  # of the space above a row for the arcs of its connections
+PRODUCTS = -1
+"""Number of the band of product neurons, in place of that of a layer."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,7 @@ class TextLabel:
 
 @dataclass(frozen=True)
 class LayerBand:
-    """Box around the neurons of one layer, or around many layers of one neuron each."""
+    """Box around the neurons of one layer, around many layers of one neuron each, or around the product neurons."""
 
     layer: int | None
     label: TextLabel
@@ -151,16 +167,21 @@ class _Plan:
     @property
     def height(self) -> float:
         """Height of rows of balls and of the label above a grid, without arcs."""
-        return len(self.rows) + (0.2 if self.layer is not None else 1.1)
+        return len(self.rows) + (0.2 if _is_labelled_beside(self.layer) else 1.1)
 
 
-def arrange_layers(sizes: Sequence[int], *, connected: Sequence[bool], aspect: float) -> Arrangement:
+def arrange_layers(
+    sizes: Sequence[int], *, connected: Sequence[bool], aspect: float, products: dict[str, int] | None = None
+) -> Arrangement:
     """Place the neurons of layers of these sizes, with height over width as near to `aspect` as possible.
 
-    `connected` marks layers whose neurons feed each other: arcs need space above those.
+    `connected` marks layers whose neurons feed each other: arcs need space above those. `products` has the number of
+    product neurons by the kind of their factors.
     """
     layers = [_layer_plan(layer, size, connected=connected[layer]) for layer, size in enumerate(sizes)]
     plans = layers if len(layers) <= _ROWS else _condensed(layers, sizes, aspect=aspect)
+    if products and any(products.values()):
+        plans = [*plans, _products_plan(products)]
     columns = max((plan.columns for plan in plans), default=0)
     side = _SIDE if len(plans) > 1 else _SHORT_SIDE
     width = 2.0 * side + _LABEL + max(columns, 3) + 0.4
@@ -180,11 +201,28 @@ def arrange_layers(sizes: Sequence[int], *, connected: Sequence[bool], aspect: f
 
 def _layer_plan(layer: int, size: int, *, connected: bool) -> _Plan:
     """Return one row in reverse order of solution, so that signals run from left to right."""
-    order: list[tuple[int, int] | str] = [(layer, neuron) for neuron in range(size - 1, -1, -1)]
-    if size > _COLUMNS:
-        kept = (_COLUMNS - _GAP) // 2
-        order = [*order[:kept], f"… {size - 2 * kept} …", *order[-kept:]]
-    return _Plan(layer, f"layer {layer}", (tuple(order),), has_arcs=connected and size > 2)
+    row = _shortened([(layer, neuron) for neuron in range(size - 1, -1, -1)], _COLUMNS)
+    return _Plan(layer, f"layer {layer}", (row,), has_arcs=connected and size > 2)
+
+
+def _products_plan(counts: dict[str, int]) -> _Plan:
+    """Return one row of product neurons, with the kinds of their factors above it."""
+    row = _shortened([(PRODUCTS, index) for index in range(sum(counts.values()))], _PRODUCT_COLUMNS)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return _Plan(PRODUCTS, f"products: {kinds}", (row,))
+
+
+def _shortened(cells: list[tuple[int, int]], columns: int) -> tuple[tuple[int, int] | str, ...]:
+    """Return the first and the last cells of a row, with a text for those between them, if there are too many."""
+    if len(cells) <= columns:
+        return tuple(cells)
+    kept = (columns - _GAP) // 2
+    return (*cells[:kept], f"… {len(cells) - 2 * kept} …", *cells[-kept:])
+
+
+def _is_labelled_beside(layer: int | None) -> bool:
+    """Return whether the label of a band stands beside its neurons and not above them."""
+    return layer is not None and layer != PRODUCTS
 
 
 def _condensed(layers: Sequence[_Plan], sizes: Sequence[int], *, aspect: float) -> list[_Plan]:
@@ -230,9 +268,10 @@ def _grid_plan(singles: Sequence[int], *, columns: int) -> _Plan:
 
 def _place_band(plan: _Plan, *, left: float, right: float, top: float, arc_height: float) -> LayerBand:
     bottom = top - plan.height - arc_height
-    start = left + (_LABEL if plan.layer is not None else 0.0)
-    y = top - (0.9 if plan.layer is None else arc_height + 0.1) - 0.5
-    label = TextLabel(plan.label, left + 0.25, y if plan.layer is not None else top - 0.55)
+    is_beside = _is_labelled_beside(plan.layer)
+    start = left + (_LABEL if is_beside else 0.0)
+    y = top - (arc_height + 0.1 if is_beside else 0.9) - 0.5
+    label = TextLabel(plan.label, left + 0.25, y if is_beside else top - 0.55)
     balls, words = [], []
     first = (start + right - plan.columns) / 2.0
     for row in plan.rows:
@@ -260,6 +299,7 @@ _RAMP = 3.0  # length of the strip of colours that stands for all layers
 _LETTER = 0.55  # width of a letter over the font size
 _WIRE = "0.72"
 _INK = "0.25"
+_BUS = 0.5  # distance of the lines between layers and products from the bands
 _KEY, _PATH = 1.6, 0.9  # heights kept free under the layers for the key and, where there is one, the direct path
 _ABOVE = 1.0  # and over them for the names of inputs and outputs
 _BESIDE = 1.5  # width kept free beside inputs and outputs for their names
@@ -267,17 +307,24 @@ _ASPECT = 0.62  # height over width of the layers on a figure of their own
 _WIDTH, _HEIGHTS = 6.4, (2.0, 7.0)  # of that figure, in inches
 
 
-def draw_architecture(network: PlottableNetwork, *, ax: "Axes | None" = None) -> "Axes":
+def draw_architecture(
+    network: PlottableNetwork, *, products: PlottableProducts | None = None, ax: "Axes | None" = None
+) -> "Axes":
     """Draw solid balls for first-order neurons and yin-yang balls for second-order ones, a row for every layer.
 
     Neurons stand in the order of solution, so that signals run from left to right; lines join neurons whose weight is
     not zero. Every neuron sees the inputs and is seen by the outputs: a line to its layer stands for that. The dashed
     line is the direct path Ψ u. Networks of more than twelve layers are condensed as `arrangement` says.
+
+    Product neurons have a band of their own below the layers. They see the states of the layers at the right and feed the
+    layers at the left; scheduling signals are white squares, which feed products only.
     """
+    counts = None if products is None else products.counts()
     arrangement = arrange_layers(
         [layer.n_neurons for layer in network.layers],
         connected=[bool(layer.edges) for layer in network.layers],
         aspect=_ASPECT if ax is None else _aspect_of(get_axes(ax)),
+        products=counts,
     )
     has_path = _has_direct_path(network)
     width = arrangement.width + 2.0 * _BESIDE
@@ -291,18 +338,19 @@ def draw_architecture(network: PlottableNetwork, *, ax: "Axes | None" = None) ->
     font = float(np.clip(0.55 * scale, 6.5, 9.0))  # names fit into the places that the arrangement keeps for them
     for band in arrangement.bands:
         _draw_band(axes, band, arrangement, colours=colours, font=font, scale=scale)
-        if band.layer is not None:
+        if band.layer is not None and band.layer != PRODUCTS:
             shown = {ball.neuron: ball.x for ball in band.balls}
             edges = [edge for edge in network.layers[band.layer].edges if shown.keys() >= set(edge)]
             _draw_connections(axes, edges, shown, band=band, colour=colours[band.layer])
-    balls = [ball for band in arrangement.bands for ball in band.balls]
+    balls = [ball for band in arrangement.bands if band.layer != PRODUCTS for ball in band.balls]
     add_neuron_glyphs(
         axes,
         [(ball.x, ball.y) for ball in balls],
         second_order=[bool(network.layers[ball.layer].is_second_order[ball.neuron]) for ball in balls],
         colours=[colours[ball.layer] for ball in balls],
     )
-    _draw_ends(axes, network, arrangement, has_path=has_path, font=font)
+    _draw_ends(axes, network, arrangement, products=products, has_path=has_path, font=font)
+    _draw_products(axes, arrangement, products)
     center = (arrangement.width / 2.0, 0.5 * _KEY - below)
     _draw_key(axes, network, center, ramp=colours if arrangement.is_condensed else (), font=font, scale=scale)
     return axes
@@ -326,7 +374,7 @@ def _draw_band(
 ) -> None:
     from matplotlib.patches import FancyBboxPatch
 
-    colour = "0.5" if band.layer is None else colours[band.layer]
+    colour = "0.5" if band.layer in (None, PRODUCTS) else colours[band.layer]
     size = (arrangement.right - arrangement.left, band.top - band.bottom)
     style = "round,pad=0,rounding_size=0.3"
     shade = FancyBboxPatch((arrangement.left, band.bottom), *size, boxstyle=style, color=colour, alpha=0.1, linewidth=0)
@@ -367,22 +415,74 @@ def _draw_connections(
     axes.add_collection(PolyCollection(heads, facecolors=colour, edgecolors="none", zorder=2))
 
 
+def _draw_products(axes: "Axes", arrangement: Arrangement, products: PlottableProducts | None) -> None:
+    """Draw the product neurons, and the lines from the layers to their band and back, as arrows."""
+    bands = [band for band in arrangement.bands if band.layer == PRODUCTS]
+    if products is None or not bands:
+        return
+    band = bands[0]
+    _add_product_glyphs(axes, [(ball.x, ball.y) for ball in band.balls])
+    y, layers = (band.bottom + band.top) / 2.0, [(other.bottom + other.top) / 2.0 for other in arrangement.bands[:-1]]
+    arrow = {
+        "arrowstyle": "-|>",
+        "color": _INK,
+        "linewidth": 0.9,
+        "shrinkA": 0.0,
+        "shrinkB": 0.0,
+        "mutation_scale": 7.0,
+    }
+    for edge, bus, is_used in (
+        (arrangement.right, arrangement.right + _BUS, products.sees_states),
+        (arrangement.left, arrangement.left - _BUS, products.feeds_states),
+    ):
+        if not is_used or not layers:
+            continue
+        axes.plot([bus, bus], [y, max(layers)], color=_INK, linewidth=0.9, zorder=2)
+        is_right = edge == arrangement.right
+        for middle in (*layers, y):
+            begin, end = (edge, bus) if (middle == y) != is_right else (bus, edge)
+            if end == bus:
+                axes.plot([begin, end], [middle, middle], color=_INK, linewidth=0.9, zorder=2)
+            else:
+                axes.annotate("", (end, middle), (begin, middle), arrowprops=arrow, zorder=2)
+
+
 def _draw_ends(
-    axes: "Axes", network: PlottableNetwork, arrangement: Arrangement, *, has_path: bool, font: float
+    axes: "Axes",
+    network: PlottableNetwork,
+    arrangement: Arrangement,
+    *,
+    products: PlottableProducts | None,
+    has_path: bool,
+    font: float,
 ) -> None:
-    """Draw inputs, outputs, and the lines between them and the layers."""
+    """Draw inputs, scheduling signals, outputs, and the lines between them, the layers and the products."""
     from matplotlib.collections import LineCollection
 
-    middles = [(band.bottom + band.top) / 2.0 for band in arrangement.bands]
+    middles = [(band.bottom + band.top) / 2.0 for band in arrangement.bands if band.layer != PRODUCTS]
     inputs = _draw_nodes(axes, network.n_inputs, "input", x=0.0, middles=middles, font=font)
     outputs = _draw_nodes(axes, network.n_outputs, "output", x=arrangement.width, middles=middles, font=font)
     wires = [[(_BOX, y), (arrangement.left, middle)] for y in inputs for middle in middles]
     wires += [[(arrangement.right, middle), (arrangement.width - _BOX, y)] for y in outputs for middle in middles]
+    scheduling = None
+    if products is not None and arrangement.bands and arrangement.bands[-1].layer == PRODUCTS:
+        band = arrangement.bands[-1]
+        y = (band.bottom + band.top) / 2.0
+        half = 0.35 * (min(products.n_scheduling, _NODES) - 1)
+        center = min([y, *(height - 0.8 - half for height in inputs)])
+        scheduling = _draw_nodes(
+            axes, products.n_scheduling, "scheduling", x=0.0, middles=[center], font=font, is_scheduling=True
+        )
+        seen = [*(inputs if products.sees_inputs else []), *scheduling]
+        wires += [[(_BOX, height), (arrangement.left, y)] for height in seen]
+        if products.feeds_outputs:
+            wires += [[(arrangement.right, y), (arrangement.width - _BOX, height)] for height in outputs]
     axes.add_collection(LineCollection(wires, colors=_WIRE, linewidths=0.6, zorder=1))
     if inputs and outputs and has_path:
-        x = [0.0, 0.0, arrangement.width, arrangement.width]
-        y = [min(inputs) - _BOX, -0.5, -0.5, min(outputs) - _BOX]
-        axes.plot(x, y, color=_INK, linewidth=0.8, linestyle="--", zorder=1)
+        first = 0.0 if scheduling is None else -2.0 * _BOX  # beside the squares of scheduling signals
+        corners = [(first, -0.5), (arrangement.width, -0.5), (arrangement.width, min(outputs) - _BOX)]
+        start = [(0.0, min(inputs) - _BOX)] if first == 0.0 else [(-_BOX, min(inputs)), (first, min(inputs))]
+        axes.plot(*zip(*start, *corners, strict=True), color=_INK, linewidth=0.8, linestyle="--", zorder=1)
         axes.text(arrangement.width / 2.0, -0.5, "direct path Ψ u", fontsize=font, color=_INK, ha="center", va="center",
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
 
@@ -399,21 +499,40 @@ def _has_direct_path(network: PlottableNetwork) -> bool:
     return bool(np.max(np.abs(network.Psi), initial=0.0) > n_states * EPS * level)
 
 
-def _draw_nodes(axes: "Axes", count: int, noun: str, *, x: float, middles: Sequence[float], font: float) -> list[float]:
-    """Draw up to five squares, otherwise the first two, dots and the last two; return their heights."""
+def _draw_nodes(
+    axes: "Axes",
+    count: int,
+    noun: str,
+    *,
+    x: float,
+    middles: Sequence[float],
+    font: float,
+    is_scheduling: bool = False,
+) -> list[float]:
+    """Draw up to five squares, otherwise the first two, dots and the last two; return their heights.
+
+    Squares of scheduling signals are white, and their number stands below them.
+    """
+    if is_scheduling and not count:
+        return []
     from matplotlib.patches import Rectangle
 
     highest, lowest = max(middles, default=1.0), min(middles, default=1.0)
     n_drawn = min(count, _NODES)
     step = min(max((highest - lowest + 1.5) / _NODES, 0.7), 2.0)
     heights = [(highest + lowest) / 2.0 + step * ((n_drawn - 1) / 2.0 - row) for row in range(n_drawn)]
-    top = max([highest, *(y + _BOX for y in heights)]) + 0.25
-    axes.text(x, top, format_count(count, noun), fontsize=font, color=_INK, ha="center", va="bottom")
+    if is_scheduling:
+        axes.text(x, min(heights) - _BOX - 0.2, f"{count} {noun}", fontsize=font, color=_INK, ha="center", va="top",
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0})  # fmt: skip
+    else:
+        top = max([highest, *(y + _BOX for y in heights)]) + 0.25
+        axes.text(x, top, format_count(count, noun), fontsize=font, color=_INK, ha="center", va="bottom")
     if count > _NODES:
         axes.text(x, heights.pop(2), "⋮", fontsize=1.3 * font, color=_INK, ha="center", va="center")
     for y in heights:
         corner, side = (x - _BOX, y - _BOX), 2.0 * _BOX
-        axes.add_patch(Rectangle(corner, side, side, facecolor="0.35", edgecolor="none", zorder=3))
+        face = "white" if is_scheduling else "0.35"
+        axes.add_patch(Rectangle(corner, side, side, facecolor=face, edgecolor="0.35", linewidth=0.8, zorder=3))
     return heights
 
 

@@ -238,7 +238,7 @@ def _draw_error_bands(
 NORMAL_RADIUS = NormalDist().inv_cdf(0.995)  # standard deviations: 99 % of normal values lie within
 
 
-def draw_uncertain_bode(
+def draw_uncertain_bode(  # noqa: PLR0913 - one keyword for each option
     omega: ArrayLike,
     H: ArrayLike,
     *,
@@ -247,6 +247,7 @@ def draw_uncertain_bode(
     pairs: Sequence[Pair] | None = None,
     names: Sequence[str] | None = None,
     input_names: Sequence[str] | None = None,
+    delays: ArrayLike | None = None,
     figure: "Figure | SubFigure | None" = None,
 ) -> NDArray[Any]:
     """Draw H `(K, p, m)` as `draw_bode` does, with 99 % bands around magnitude and phase; return both Axes.
@@ -261,7 +262,7 @@ def draw_uncertain_bode(
             f"H, decibels and degrees have shapes {values.shape}, {widths[0].shape} and {widths[1].shape}; give one "
             "deviation for each entry of H"
         )
-    panels = draw_bode(omega, H, pairs=pairs, names=names, input_names=input_names, figure=figure)
+    panels = draw_bode(omega, H, pairs=pairs, names=names, input_names=input_names, delays=delays, figure=figure)
     selection = select_pairs(peak_gains(values), pairs, names=names, input_names=input_names)
     for axes, width in zip(panels, widths, strict=True):
         lines = axes.get_lines()[: len(selection.chosen)]

@@ -107,7 +107,7 @@ def draw_correlations(
     positive = lags > 0  # an autocorrelation is symmetric, and 1 at lag 0
     for row, index in zip(panels, chosen, strict=True):
         _draw_correlation_panel(row[0], lags[positive], auto[index, positive], band)
-        row[0].set_ylabel(output_labels.short(index))
+        row[0].set_ylabel(f"correlation, {output_labels.short(index)}")
         for column in range(n_inputs):
             _draw_correlation_panel(row[1 + column], lags, cross[index, column], band)
             row[1 + column].axvline(0.0, color="0.75", linewidth=0.8, zorder=0)

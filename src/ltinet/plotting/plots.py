@@ -5,7 +5,7 @@ and returns the matplotlib Figure, whose `axes` are the panels. Calling the obje
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NoReturn, final
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ltinet.plotting.architecture import draw_architecture
 from ltinet.plotting.figures import draw_placeholder, figure_of, get_figure
 from ltinet.plotting.frequency_response import draw_bode, draw_magnitude
 from ltinet.plotting.layers import draw_network_sparsity, draw_network_spectrum, draw_sparsity, draw_spectrum
-from ltinet.plotting.protocols import PlottableForm, PlottableNetworkSystem
+from ltinet.plotting.protocols import PlottableForm, PlottableNetworkSystem, PlottableProductNetwork
 from ltinet.plotting.system_response import ResponsePlots
 from ltinet.plotting.tradeoff import draw_condition
 
@@ -130,6 +130,52 @@ class NetworkPlots(ResponsePlots):
         matplotlib.figure.Figure
         """
         return figure_of(draw_network_sparsity(self.system, ax=ax))
+
+
+@final
+@dataclass(frozen=True)
+class ProductNetworkPlots:
+    """Plots of a network with product neurons.
+
+    Parameters
+    ----------
+    network : NonlinearNetwork
+        Network to draw.
+    """
+
+    network: PlottableProductNetwork
+
+    def __call__(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draw the architecture."""
+        return self.architecture(ax=ax)
+
+    def architecture(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draw inputs, neurons in their horizontal layers, outputs, and the product neurons in a band below the layers.
+
+        Lines with arrows lead from the states of the layers to the products, and from the products back to the layers.
+        Scheduling signals are white squares.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return figure_of(draw_architecture(self.network.linear, products=self.network.products, ax=ax))
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if hasattr(NetworkPlots, name) and not name.startswith("_"):
+                text += (
+                    f"; {name} is a property of linear networks: net.linear.plot.{name} leaves the products out, and "
+                    f"ltinet.construct(model.linearize(x0, u0)).plot.{name} belongs to an equilibrium"
+                )
+            raise AttributeError(text, name=name, obj=self)
 
 
 @final

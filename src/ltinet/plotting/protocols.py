@@ -84,6 +84,45 @@ class PlottableNetwork(Protocol):
         """Number of outputs."""
 
 
+class PlottableProducts(Protocol):
+    """Product neurons of a network."""
+
+    @property
+    def n_scheduling(self) -> int:
+        """Number of scheduling signals."""
+
+    @property
+    def sees_states(self) -> bool:
+        """True if states are factors of products."""
+
+    @property
+    def sees_inputs(self) -> bool:
+        """True if inputs are factors of products."""
+
+    @property
+    def feeds_states(self) -> bool:
+        """True if products feed the layers."""
+
+    @property
+    def feeds_outputs(self) -> bool:
+        """True if products feed outputs."""
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of product neurons of each kind of factors."""
+
+
+class PlottableProductNetwork(Protocol):
+    """Network with product neurons."""
+
+    @property
+    def linear(self) -> PlottableNetwork:
+        """Network without its product neurons."""
+
+    @property
+    def products(self) -> PlottableProducts:
+        """Product neurons."""
+
+
 class PlottableResponse(Protocol):
     """Outputs over time."""
 

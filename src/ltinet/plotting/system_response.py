@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without
 from ltinet._util.floating_point import Array, Complex
+from ltinet.errors import InvalidSystemError
 from ltinet.plotting.channels import ChannelLabels, Pair, PairSelection, select_pairs
 from ltinet.plotting.figures import figure_of
 from ltinet.plotting.frequency_response import (
@@ -185,9 +186,11 @@ class ResponsePlots:
         matplotlib.figure.Figure
             Figure; its `axes` are those of the first output for all inputs, of the second, and so on.
         """
-        return self._draw_grid(
-            self._drawn.system.step_response, t, input, output, final=self._drawn.system.dcgain(), figure=figure
-        )
+        try:
+            final = self._drawn.system.dcgain()
+        except InvalidSystemError:  # a large model that integrates: the gain is infinite or unknown
+            final = np.full((self.system.n_outputs, self.system.n_inputs), np.nan)
+        return self._draw_grid(self._drawn.system.step_response, t, input, output, final=final, figure=figure)
 
     def impulse(
         self,

@@ -280,7 +280,7 @@ def set_run_title(
     parts += [f"median and range of {n_members} simulations"] if n_members > _MAX_BATCH_LINES else []
     if bound is not None:
         largest = float(np.max(bound[..., list(chosen)]))
-        known = f"simulation errors below {largest:.2g}"
+        known = f"numerical errors below {largest:.2g}"
         parts.append(known if math.isfinite(largest) else "no bound on the errors is known")
     if parts or notes:
         size = "medium" if bound is None and not notes else "small"

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 
 _MAX_FIELD_NUMBERS = 1 << 28  # 2 GiB
+_EQUAL_OUTPUTS = 1e-8  # of the largest: difference of two exact runs that can be rounding
 _N_LARGE_FREQUENCIES = 40  # of pictures for which a large system is solved
 
 
@@ -152,6 +153,26 @@ class ReductionResult:
         net = construct(self.system) if network is None else DynamicNetwork(network, signal_settings=settings)
         return replace(net, reduction_error=self.previous_h2_bound + self.h2_bound())
 
+    def _require_own_solution(self, sol: Solution, t: Array, before: Array, after: Array) -> None:
+        """Refuse a solution of another model: its outputs differ from those of the reduced one for the same input."""
+        hold, names = sol.stats["hold"], self.system.output_names
+        is_own = not sol.stats.get("is_reduced") and set(sol.output_names) <= set(names)
+        if is_own:
+            if hold == "linear" and not np.array_equal(before, after):  # jumps: each time twice
+                u = np.stack([before, after], axis=2).reshape(len(after), -1, after.shape[-1])
+                own = self.net.simulate(u, np.repeat(t, 2), hold=hold)
+            else:
+                own = self.net.simulate(after, t, hold=hold)
+            columns, common = [names.index(name) for name in sol.output_names], t[np.isin(t, sol.t)]
+            theirs, ours = (run.y[..., np.searchsorted(run.t, common, side="right") - 1, :] for run in (sol, own))
+            difference = np.abs(theirs.reshape(-1, *theirs.shape[-2:]) - ours[..., columns]).max(initial=0.0)
+            is_own = bool(difference <= _EQUAL_OUTPUTS * np.abs(ours).max(initial=0.0))
+        if not is_own:
+            raise InvalidSignalError(
+                "the solution is not one of this reduced model, so that its field is unknown; pass "
+                "result.net.simulate(u, t) of the same result"
+            )
+
     @property
     def plot(self) -> "ReductionPlots":
         """Plots `result.plot.bode()`, `result.plot.error(omega)` and `result.plot.hankel()`; they require matplotlib."""
@@ -212,7 +233,8 @@ class ReductionResult:
         Raises
         ------
         InvalidSignalError
-            If the solution does not start at rest, its input is not sampled, or the field is too large.
+            If the solution is not one of the reduced model, does not start at rest, its input is not sampled, or the
+            field is too large.
         InvalidSystemError
             If the model was not projected, or has delays or an operating point.
         """
@@ -226,6 +248,7 @@ class ReductionResult:
             raise InvalidSystemError("lift takes models without delays and operating point; remove them before reduce")
         indices = None if dofs is None else validate_dofs(dofs, len(projected.basis), "dofs")
         times, before, after = _input_from_rest(sol, self.system.n_inputs)
+        self._require_own_solution(sol, times, before, after)
         chosen = np.unique(sol.t if t is None else np.asarray(t, dtype=np.float64))
         at = np.searchsorted(times, chosen)
         if not len(chosen) or at[-1] >= len(times) or not np.array_equal(times[at], chosen):

@@ -1,9 +1,15 @@
 """Large sparse systems E x' = A x + B u, y = C x + D u, and proofs of definiteness and of a sector.
 
-Definiteness. SuperLU in symmetric mode, without pivoting: P M Pᵀ = L U with U = D Lᵀ up to rounding. Positive pivots
-prove that M + ΔM is positive definite for |ΔM_ij| ≤ 2k·eps·√(M_ii M_jj) on the pattern of L, k the largest number of
-entries in a row of it (Demmel 1989 for Cholesky; both triangles are rounded here), so that λ_min(M) ≥ −c with c =
-2k²·eps·max M_ii.
+Definiteness. Units differ between rows of M: rotations beside translations, penalties beside stiffnesses. With powers of
+two s_i near 1/√M_ii, N = S M S is exact and has a diagonal between 1/2 and 2. SuperLU factors in symmetric mode, without
+pivoting: P X Pᵀ = L U with U = D Lᵀ up to rounding. Positive pivots of X prove that X + ΔX is positive definite for some
+|ΔX_ij| ≤ 2(k + 1)·eps·√(X_ii X_jj) on the pattern of L, k the largest number of entries in a row of it (Demmel 1989 for
+Cholesky; both triangles are rounded here, and the diagonal of X in the shift below). For max X_ii ≤ 2 there is X > −cI
+with c = 4(k + 1)²·eps. Applied to X = N − νI − μS² with ν ≥ c,
+
+    N > (ν − c) I + μS² ≥ μS²,    so that    λ_min(M) ≥ μ,    and    λ_min(N) ≥ ν − c,
+
+where rounding is relative to the diagonal of N, 1, and not to the largest entry of M.
 
 Sector. With S and N the symmetric part of −A and the skew part of A, |xᴴN x| ≤ γ xᴴS x. In coordinates that are
 orthonormal for E the numerical range of A then lies in a sector of the left half plane, iω is at least ω/√(1 + γ²)
@@ -25,10 +31,11 @@ from ltinet.systems.sparse_lu import SingularMatrixError, factorize_superlu
 
 # Definite matrices.
 
-# Multiples of an estimate of the smallest eigenvalue for which a proof is tried. The estimate is an upper bound, which
-# inverse iteration leaves within a factor of two as a rule; smaller multiples are proven where eigenvalues are close.
-_DEFINITE_TRIES = (0.5, 0.1, 0.01)
-_INVERSE_ITERATIONS = 6  # they sharpen the estimate only
+# Multiples of estimates of λ_min(M) and λ_min(N), in all below 1, for which a proof is tried. The estimates are upper
+# bounds, which inverse iteration leaves within a factor of two as a rule; smaller multiples are proven where
+# eigenvalues are close.
+_DEFINITE_TRIES = ((0.5, 0.25), (0.1, 0.1), (0.01, 0.01))
+_INVERSE_ITERATIONS = 6  # they sharpen the estimates only
 SOLVE_COLUMNS = 32
 """Columns that are solved for at a time; memory only."""
 Sparse = sparse.csc_array
@@ -36,18 +43,24 @@ Sparse = sparse.csc_array
 
 @dataclass(frozen=True, eq=False)
 class DefiniteMatrix:
-    """Factored symmetric positive definite matrix with a proven lower bound on its eigenvalues."""
+    """Factored symmetric positive definite matrix M with proven lower bounds on eigenvalues."""
 
     matrix: Sparse
     factors: SuperLU | None
-    """None for a diagonal matrix."""
+    """Factors of N = S M S; None for a diagonal matrix."""
+    scale: Array
+    """Diagonal of S, powers of two."""
     smallest: float
+    """Lower bound on λ_min(M)."""
+    smallest_scaled: float
+    """Lower bound on λ_min(N)."""
 
     def solve(self, right: Array) -> Array:
         """Return M⁻¹ times columns; callers measure the residual."""
         if self.factors is None:
             return np.asarray(right / self.matrix.diagonal()[:, None])
-        return np.asarray(self.factors.solve(np.asarray(right)))
+        scale = self.scale[:, None]
+        return np.asarray(scale * self.factors.solve(np.asarray(scale * right)))
 
     def inverse_root(self, Q: Array) -> Array:
         """Return a matrix X with ‖X y‖ at least ‖Q y‖ in the norm of M⁻¹, for Q with orthonormal columns.
@@ -69,34 +82,46 @@ class DefiniteMatrix:
 def prove_definite(matrix: Any) -> DefiniteMatrix | None:
     """Factor a symmetric matrix and prove that it is positive definite; None if it is not, or no proof succeeded."""
     M = sparse.csc_array(matrix)
-    n, diagonal = M.shape[0], M.diagonal()
+    diagonal = M.diagonal()
     if not (diagonal > 0.0).all():
         return None
-    if M.nnz == n:
-        return DefiniteMatrix(M, None, float(np.min(diagonal)))
-    factors = factor_symmetric(M)
+    scale, N = scale_to_unit_diagonal(M)
+    if M.nnz == len(diagonal):
+        return DefiniteMatrix(M, None, scale, float(np.min(diagonal)), float(np.min(N.diagonal())))
+    factors = factor_symmetric(N)
     if factors is None:
         return None
-    x = np.random.default_rng(0).standard_normal(n)
-    for _ in range(_INVERSE_ITERATIONS):
-        x = factors.solve(x / np.linalg.norm(x))
-    x /= np.linalg.norm(x)
-    estimate = float(x @ (M @ x))  # of the smallest eigenvalue, from above
-    for share in _DEFINITE_TRIES:
-        bound = _proven_smallest(M, share * estimate)
+    of_M, of_N = (_estimate_smallest(factors, scaling) for scaling in (scale, np.ones_like(scale)))
+    for share, share_of_N in _DEFINITE_TRIES:
+        shift, shift_of_N = share * of_M, share_of_N * of_N
+        bound = _proven_smallest(sparse.csc_array(N - sparse.diags_array(shift_of_N + shift * scale**2)), shift_of_N)
         if bound is not None:
-            return DefiniteMatrix(M, factors, bound)
+            return DefiniteMatrix(M, factors, scale, shift, bound)
     return None
 
 
-def _proven_smallest(M: Sparse, shift: float) -> float | None:
-    """Return a lower bound on the eigenvalues if M − shift·I has positive pivots beyond rounding."""
-    factors = factor_symmetric(sparse.csc_array(M - shift * sparse.eye_array(M.shape[0], format="csc")))
+def scale_to_unit_diagonal(M: Sparse) -> tuple[Array, Sparse]:
+    """Return the diagonal of S and S M S, whose diagonal is between 1/2 and 2; powers of two round nothing."""
+    scale = np.exp2(-np.rint(0.5 * np.log2(M.diagonal().real)))
+    return scale, sparse.csc_array(sparse.diags_array(scale) @ M @ sparse.diags_array(scale))
+
+
+def _estimate_smallest(factors: SuperLU, scale: Array) -> float:
+    """Estimate λ_min(M), from above, by inverse iteration with M⁻¹ = S N⁻¹ S."""
+    x = np.random.default_rng(0).standard_normal(len(scale))
+    for _ in range(_INVERSE_ITERATIONS + 1):
+        x /= np.linalg.norm(x)
+        x = scale * factors.solve(scale * x)
+    return 1.0 / float(np.linalg.norm(x))
+
+
+def _proven_smallest(X: Sparse, shift: float) -> float | None:
+    """Return ν − c for a shift ν if X = N − νI − μS² has positive pivots and ν ≥ 2c, else None."""
+    factors = factor_symmetric(X)
     if factors is None or not (factors.U.diagonal() > 0.0).all():
         return None
-    k = max_row_entries(factors.L)
-    rounding = 2.0 * k * k * EPS * float(np.max(M.diagonal()))
-    return shift - rounding if shift > 2.0 * rounding else None
+    rounding = 4.0 * (max_row_entries(factors.L) + 1) ** 2 * EPS
+    return shift - rounding if shift >= 2.0 * rounding else None
 
 
 _PENCIL_TRIES = (0.9, 0.5, 0.1)  # multiples of an estimate of λ_min(K, M) for which a proof is tried
@@ -159,6 +184,11 @@ class Pencil:
             return None
         return prove_definite(-self.A if self.is_symmetric else -0.5 * (self.A + self.A.T))
 
+    @property
+    def only_grows(self) -> bool:
+        """True if E and A + Aᵀ are proven to be positive definite, so that all modes grow."""
+        return self.mass is not None and prove_definite(self.A if self.is_symmetric else self.A + self.A.T) is not None
+
     @cached_property
     def mass(self) -> DefiniteMatrix | None:
         """E, if it is proven to be positive definite."""
@@ -184,10 +214,12 @@ def is_symmetric(matrix: Sparse) -> bool:
     return not sparse.csc_array(matrix - matrix.T).data.any()
 
 
-def norm_bound(matrix: Sparse) -> float:
-    """Return a bound on the norm of |matrix|."""
+def absolute_product_norms(matrix: Sparse, V: Array) -> Array:
+    """Return the norms of the columns of |matrix| |V|, to which the rounding of matrix V is relative."""
     sizes = abs(matrix)
-    return math.sqrt(float(sizes.sum(axis=0).max()) * float(sizes.sum(axis=1).max()))
+    starts = range(0, V.shape[1], SOLVE_COLUMNS)
+    pieces = [np.linalg.norm(sizes @ np.abs(V[:, start : start + SOLVE_COLUMNS]), axis=0) for start in starts]
+    return np.concatenate([np.zeros(0), *pieces])
 
 
 # Sectors.
@@ -212,13 +244,17 @@ def sector_bound(system: Pencil, weight: DefiniteMatrix) -> float:
     for share in _SECTOR_TRIES:
         rounding = _sector_rounding(share * estimate, skew, weight)
         if rounding is not None:
-            return math.hypot(1.0, share * estimate + rounding / weight.smallest)
+            return math.hypot(1.0, share * estimate + rounding / weight.smallest_scaled)
     return math.inf
 
 
 def _sector_rounding(gamma: float, skew: Sparse, weight: DefiniteMatrix) -> float | None:
-    """Bound the rounding of a factorization of γS + iN with positive pivots; None if a pivot is not positive."""
-    factors = factor_symmetric(sparse.csc_array(gamma * weight.matrix + 1j * skew))
+    """Bound c for which γS + iN ≥ −c times the square of the inverse scale, itself at most S/λ_min of the scaled S.
+
+    None if a pivot of the scaled matrix is not positive.
+    """
+    scaling = sparse.diags_array(weight.scale)
+    factors = factor_symmetric(sparse.csc_array(scaling @ (gamma * weight.matrix + 1j * skew) @ scaling))
     if factors is None:
         return None
     pivots = factors.U.diagonal()
@@ -226,4 +262,4 @@ def _sector_rounding(gamma: float, skew: Sparse, weight: DefiniteMatrix) -> floa
         return None
     k = max_row_entries(factors.L)
     imaginary = float(np.max(np.abs(pivots.imag)))  # pivots are real except for rounding
-    return 4.0 * k * k * EPS * gamma * float(np.max(weight.matrix.diagonal())) + imaginary
+    return 8.0 * (k + 1) ** 2 * EPS * gamma + imaginary

@@ -35,7 +35,7 @@ from ltinet.reduction.dissipative_pencil import (
     SOLVE_COLUMNS,
     DefiniteMatrix,
     Pencil,
-    norm_bound,
+    absolute_product_norms,
     smallest_pencil_eigenvalue,
 )
 
@@ -245,9 +245,9 @@ def first_order_field(system: Pencil, weight: DefiniteMatrix | None, V: Array, A
     def columns() -> ResidualColumns:
         EV = np.asarray(system.E @ V)
         R = np.hstack([system.B - EV @ B, system.A @ V - EV @ A])
-        lengths, EV_norms = np.linalg.norm(V, axis=0), np.linalg.norm(EV, axis=0)
+        EV_norms = np.linalg.norm(EV, axis=0)
         sizes = [np.linalg.norm(system.B, axis=0) + EV_norms @ np.abs(B)]
-        sizes.append(norm_bound(system.A) * lengths + EV_norms @ np.abs(A))
+        sizes.append(absolute_product_norms(system.A, V) + EV_norms @ np.abs(A))
         return ResidualColumns(R, product_rounding(len(A), system.A) * np.concatenate(sizes))
 
     def inequality() -> EnergyInequality:

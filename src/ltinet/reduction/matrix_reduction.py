@@ -22,6 +22,7 @@ from ltinet.reduction.balanced_truncation import (
 )
 from ltinet.reduction.dissipative_pencil import Pencil, make_pencil
 from ltinet.reduction.rational_krylov import ProgressCallback, reduce_sparse
+from ltinet.systems.descriptor import GrowingSystemError
 from ltinet.systems.sparse_descriptor import MAX_DENSE_STATES
 from ltinet.systems.sparse_lu import is_singular
 from ltinet.systems.system_matrices import SystemMatrices
@@ -185,8 +186,14 @@ def _require_usable(system: Pencil) -> None:
             "E is not symmetric positive definite, so that no error bound can be proven; scale the equations so that "
             "E is, or eliminate it where that is cheap: pass E⁻¹A and E⁻¹B"
         )
+    if system.dissipation is None and system.only_grows:
+        raise GrowingSystemError(
+            "A is positive definite, so that all modes grow; M x' + K x = f u is StateSpace(-K, f, E=M), with the sign of "
+            "K reversed. To integrate growing modes, pass simulate(u, t, tolerance=1e-6)"
+        )
     if system.dissipation is None and is_singular(system.A):
         raise InvalidSystemError(
-            "A is singular to working precision: the system integrates; constrain the free state, or pass a model of "
-            f"up to {MAX_DENSE_STATES} states, whose integrating part is kept"
+            "A is singular to working precision: the system integrates, and has no finite gain to reduce it by. Without "
+            "reduction simulate(u, t), step_response(t), frequency_response(omega) and plot.bode(omega) work; of models "
+            f"of up to {MAX_DENSE_STATES} states the integrating part is kept"
         )

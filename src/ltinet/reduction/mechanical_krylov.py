@@ -27,7 +27,7 @@ from scipy import sparse
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import Array, Complex
 from ltinet._util.frequency_supremum import COARSE_SPACING, frequency_grid, mean_square, spectral_norms
-from ltinet.reduction.dissipative_pencil import norm_bound, prove_definite
+from ltinet.reduction.dissipative_pencil import absolute_product_norms, prove_definite
 from ltinet.reduction.lifting import EnergyInequality, ProjectedField, ResidualColumns, product_rounding
 from ltinet.reduction.mechanical_modes import CoupledOscillators, Oscillators
 from ltinet.reduction.mechanical_pencil import MechanicalPencil
@@ -299,10 +299,10 @@ def mechanical_field(model: MechanicalPencil, V: Array, damping: Array, stiffnes
     def columns() -> ResidualColumns:
         MV = np.asarray(pencil.E @ V)
         R = [pencil.B - MV @ B, (MV * stiffness + pencil.A @ V) / root, MV @ damping - model.D @ V]
-        lengths, MV_norms = np.linalg.norm(V, axis=0), np.linalg.norm(MV, axis=0)
+        MV_norms = np.linalg.norm(MV, axis=0)
         sizes = [np.linalg.norm(pencil.B, axis=0) + MV_norms @ np.abs(B)]
-        sizes.append((MV_norms * stiffness + norm_bound(pencil.A) * lengths) / root)
-        sizes.append(MV_norms @ np.abs(damping) + norm_bound(model.D) * lengths)
+        sizes.append((MV_norms * stiffness + absolute_product_norms(pencil.A, V)) / root)
+        sizes.append(MV_norms @ np.abs(damping) + absolute_product_norms(model.D, V))
         return ResidualColumns(np.hstack(R), product_rounding(N, pencil.A, model.D) * np.concatenate(sizes))
 
     def inequality() -> EnergyInequality:

@@ -30,6 +30,7 @@ from ltinet._util.frequency_supremum import (
 )
 from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import StateSpaceMatrices, bisect_smallest
+from ltinet.reduction.dissipative_pencil import prove_definite
 from ltinet.reduction.modal_form import sum_modes
 from ltinet.reduction.separation import DistanceBound
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
@@ -238,12 +239,17 @@ def compute_all_modes(model: SecondOrderMatrices) -> CompleteModes:
     )
     for name, matrix in (("M", M), ("K", K)):
         if not np.array_equal(matrix, matrix.T):
-            raise not_definite_error(name, "is not symmetric")
+            raise not_symmetric_error(name)
     try:
         stiffness, V = linalg.eigh(K, M, check_finite=False)
     except linalg.LinAlgError:
         raise not_definite_error("M", "is not positive definite") from None
     if not stiffness[0] > len(K) * EPS * stiffness[-1]:
+        if prove_definite(K) is not None:
+            raise InvalidSystemError(
+                f"K is positive definite, but its slowest mode is lost in the rounding of the stiffest: eigenvalues of "
+                f"(K, M) reach {stiffness[-1]:.1e}; use fewer elements, or elements of higher order"
+            )
         raise not_definite_error("K", "is not positive definite")
     coupling = V.T @ (D @ V)
     damping = coupling.diagonal().copy()
@@ -294,8 +300,14 @@ def not_definite_error(name: str, problem: str) -> InvalidSystemError:
         "K": "constrain positions that are free to move, or reduce ltinet.as_state_space(model), which keeps free "
         "motions of up to 1,500 positions",
     }
+    return InvalidSystemError(f"{name} {problem}, so that the model has no modes to choose from; {remedies[name]}")
+
+
+def not_symmetric_error(name: str) -> InvalidSystemError:
+    """Return the error for an M or K that is not symmetric."""
     return InvalidSystemError(
-        f"{name} {problem}, so that the model has no modes to choose from; {remedies[name]}; (X + X.T)/2 is symmetric"
+        f"{name} is not symmetric, so that the model has no modes to choose from; pass ({name} + {name}.T)/2 if rounding "
+        f"is the cause, or {name} + {name}.T - diag({name}) if only half of it is stored"
     )
 
 

@@ -28,7 +28,7 @@ from ltinet.reduction.dissipative_pencil import (
     prove_definite,
     smallest_pencil_eigenvalue,
 )
-from ltinet.reduction.mechanical_modes import Oscillators, not_definite_error, peak_gains
+from ltinet.reduction.mechanical_modes import Oscillators, not_definite_error, not_symmetric_error, peak_gains
 from ltinet.reduction.projection import RayleighDamping
 from ltinet.reduction.separation import UNBOUNDED, DistanceBound
 from ltinet.systems.second_order_matrices import SecondOrderMatrices
@@ -51,12 +51,7 @@ class MechanicalPencil:
     @cached_property
     def damping(self) -> RayleighDamping | None:
         """Coefficients α and β if D is αM + βK except for rounding."""
-        M, K, D = self.pencil.E, -self.pencil.A, self.D
-        for alpha, beta in _damping_candidates(M, D, K):
-            excess = abs(D - alpha * M - beta * K) - _DAMPING_TOLERANCE * (alpha * abs(M) + beta * abs(K))
-            if alpha + beta > 0.0 and float(excess.max()) <= 0.0:
-                return RayleighDamping(alpha, beta)
-        return None
+        return find_rayleigh_damping(self.pencil.E, self.D, -self.pencil.A)
 
     @cached_property
     def distance(self) -> DistanceBound:
@@ -67,8 +62,10 @@ class MechanicalPencil:
         off = self.D - self.damping.alpha * M - self.damping.beta * K
         rounding = 4.0 * EPS * (abs(self.D) + self.damping.alpha * abs(M) + self.damping.beta * abs(K))
         sizes = abs(off) + rounding
+        scaling = sparse.diags_array(self.mass.scale)
+        sizes = scaling @ sizes @ scaling
         largest = max(float(sizes.sum(axis=0).max()), float(sizes.sum(axis=1).max()))
-        return self.perturbed(0.0, largest / self.mass.smallest)
+        return self.perturbed(0.0, largest / self.mass.smallest_scaled)
 
     def perturbed(self, in_K: float, in_D: float) -> DistanceBound:
         """Bound the effect on G of changes of K and D by these norms relative to M, from the slowest mode.
@@ -92,8 +89,9 @@ class MechanicalPencil:
     @cached_property
     def input_output_norm(self) -> float:
         """Upper bound on ‖C‖ ‖B‖ in the norm of M⁻¹."""
-        both = float(np.linalg.norm(self.pencil.B)) * float(np.linalg.norm(self.pencil.C))
-        return both / self.mass.smallest * (1.0 + summation_tolerance(self.pencil.n_states))
+        scale = self.mass.scale
+        both = float(np.linalg.norm(self.pencil.B * scale[:, None])) * float(np.linalg.norm(self.pencil.C * scale))
+        return both / self.mass.smallest_scaled * (1.0 + summation_tolerance(self.pencil.n_states))
 
 
 def make_mechanical_pencil(model: SecondOrderMatrices) -> MechanicalPencil:
@@ -105,7 +103,7 @@ def make_mechanical_pencil(model: SecondOrderMatrices) -> MechanicalPencil:
     M, D, K = (sparse.csc_array(matrix) for matrix in (model.M, model.D, model.K))
     for name, matrix in (("M", M), ("K", K)):
         if not is_symmetric(matrix):
-            raise not_definite_error(name, "is not symmetric")
+            raise not_symmetric_error(name)
     mass, stiffness = prove_definite(M), prove_definite(K)
     if mass is None:
         raise not_definite_error("M", "is not positive definite, or no proof of it succeeded")
@@ -115,13 +113,25 @@ def make_mechanical_pencil(model: SecondOrderMatrices) -> MechanicalPencil:
     return MechanicalPencil(make_pencil(-K, model.B, model.C, E=M), D, mass, stiffness, smallest)
 
 
+def find_rayleigh_damping(M: Sparse, D: Sparse, K: Sparse) -> RayleighDamping | None:
+    """Return α and β if D is αM + βK except for rounding."""
+    for alpha, beta in _damping_candidates(M, D, K):
+        excess = abs(D - alpha * M - beta * K) - _DAMPING_TOLERANCE * (alpha * abs(M) + beta * abs(K))
+        if alpha + beta > 0.0 and float(excess.max()) <= 0.0:
+            return RayleighDamping(alpha, beta)
+    return None
+
+
 def _damping_candidates(M: Sparse, D: Sparse, K: Sparse) -> list[tuple[float, float]]:
     """Return α and β for M alone, K alone, and both, by least squares with every entry relative to its own size."""
     rows, columns = (abs(D) + abs(M) + abs(K)).nonzero()
     masses, springs, dampers = (np.asarray(matrix[rows, columns]).ravel() for matrix in (M, K, D))
     sizes = np.abs(dampers) + EPS * (np.abs(masses) + np.abs(springs))
     masses, springs, dampers = masses / sizes, springs / sizes, dampers / sizes
-    both = np.linalg.lstsq(np.column_stack([masses, springs]), dampers, rcond=None)[0]
+    columns = np.column_stack([masses, springs])
+    lengths = np.linalg.norm(columns, axis=0)  # many orders of magnitude apart for fine meshes
+    lengths[lengths == 0.0] = 1.0
+    both = np.linalg.lstsq(columns / lengths, dampers, rcond=None)[0] / lengths
     alpha, beta = ((dampers @ entries) / (entries @ entries) for entries in (masses, springs))
     return [(max(float(a), 0.0), max(float(b), 0.0)) for a, b in ((alpha, 0.0), (0.0, beta), both)]
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ltinet._util.blas_threads import single_blas_thread
 from ltinet._util.floating_point import EPS
@@ -32,6 +33,7 @@ from ltinet.reduction.mechanical_modes import (
 from ltinet.reduction.mechanical_pencil import (
     MechanicalPencil,
     compute_lowest_modes,
+    find_rayleigh_damping,
     make_mechanical_pencil,
     remainder_bound,
 )
@@ -51,6 +53,11 @@ MechanicalMethod = Literal["modes", "krylov"]
 _NEGLIGIBLE_COUPLING = 1e-6
 _MIN_MODES, _MAX_MODES = 20, 640  # number of modes that are computed to meet a tolerance
 _PROJECTION_SHARE = 0.6  # of the tolerance that the projection may take; the rest is left for the modes omitted
+_ROUNDING_SHARE = 0.5  # of the tolerance, beyond which the rounding of the modes is not made up for by more modes
+_ROUNDING_NOTE = (
+    "the bound is above the tolerance by rounding: eigenvalues of (K, M) are spread over too many orders of magnitude; "
+    "fewer elements have a smaller bound. The tolerance is met without rounding"
+)
 _NO_BOUND_NOTE = "D is not of the form αM + βK, so that the damping couples modes: no bound is known"
 
 
@@ -87,18 +94,25 @@ def reduce_dense_model(model: SecondOrderMatrices, options: ReductionOptions) ->
     """Reduce a small model to its modes with the largest contributions."""
     complete = compute_all_modes(model)
     modes, distance = complete.oscillators, complete.distance
-    if distance.peak > _NEGLIGIBLE_COUPLING * float(np.max(modes.contributions, initial=0.0)):
+    M, D, K = (sparse.csc_array(matrix) for matrix in (model.M, model.D, model.K))
+    is_coupled = distance.peak > _NEGLIGIBLE_COUPLING * float(np.max(modes.contributions, initial=0.0))
+    if is_coupled and find_rayleigh_damping(M, D, K) is None:
         # The error of leaving out coupled modes is measured against the model in first-order form.
         coupled = CoupledOscillators(modes.stiffness, complete.damping, modes.B, modes.C)
         full = separate_stable(model.first_order)
         return _select_coupled(coupled, modes.ranking, full, options, lambda outcome: outcome.error_bound)
-    selection = _select(modes, options, already=distance.peak)
-    return _modal_outcome(
+    # With D = αM + βK only rounding couples modes. Where it leaves nothing of the tolerance, as with beams of many
+    # elements, more modes would not help.
+    gain = float(np.max(modes.contributions, initial=0.0))
+    is_rounding = options.order is None and distance.peak > _ROUNDING_SHARE * options.relative_error * gain
+    selection = _select(modes, options, already=0.0 if is_rounding else distance.peak)
+    outcome = _modal_outcome(
         selection,
         algorithm=f"modes with the largest gains, {len(selection.oscillators)} of {len(modes)}",
         parts={"truncation": selection.error, "rounding": distance.peak},
         h2_bound=lambda: selection.h2_bound() + distance.h2,
     )
+    return replace(outcome, notes=(_ROUNDING_NOTE,)) if is_rounding else outcome
 
 
 def _select(modes: Oscillators, options: ReductionOptions, *, already: float) -> SelectedModes:

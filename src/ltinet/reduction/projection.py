@@ -21,7 +21,7 @@ from ltinet._util.floating_point import EPS, Array, Complex, summation_tolerance
 from ltinet._util.frequency_supremum import frequency_grid, frobenius_norms, mean_square
 from ltinet.blockdiag.eigenmodes import QuasiTriangularMatrix
 from ltinet.blockdiag.schur import SchurForm, real_schur
-from ltinet.reduction.dissipative_pencil import Pencil, Sparse, norm_bound
+from ltinet.reduction.dissipative_pencil import Pencil, Sparse, absolute_product_norms
 from ltinet.reduction.mechanical_modes import Oscillators
 
 # States of the projected model at many frequencies.
@@ -169,6 +169,8 @@ class Projection:
     """VᵀA V as computed: A_r, but for a symmetric system not exactly diagonal."""
     AV_norms: Array
     """Euclidean norms of the columns of A V, `(N,)`."""
+    AV_rounding: Array
+    """Bounds on the norms of the rounding errors of the columns of A V, `(N,)`: each entry is a sum of a few products."""
     EV_norms: Array
     """Euclidean norms of the columns of E V, `(N,)`."""
     length: float
@@ -220,7 +222,9 @@ def project(system: Pencil, V: Array, *, damping: RayleighDamping | None = None)
     EV = np.asarray(system.E @ V)
     AV_norms, EV_norms = (np.linalg.norm(columns, axis=0) for columns in (AV, EV))
     length = float(np.linalg.norm(V))
-    return Projection(A_r, V.T @ system.B, system.C @ V, V.T @ EV, VAV, AV_norms, EV_norms, length, damping), V
+    AV_rounding = _n_terms(system) * EPS * absolute_product_norms(system.A, V)
+    ends = V.T @ system.B, system.C @ V
+    return Projection(A_r, *ends, V.T @ EV, VAV, AV_norms, AV_rounding, EV_norms, length, damping), V
 
 
 def residual_space(system: Pencil, projection: Projection, V: Array) -> ResidualSpace:
@@ -332,7 +336,9 @@ def _orthonormalize(columns: Array) -> Array:
 
 def _column_rounding(system: Pencil, projection: Projection, V: Array) -> Array:
     """Bound the rounding of the columns of A V − E V A_r, `(N,)`: each entry is a sum of a few products."""
-    n_terms = int(np.max(np.diff(system.A.tocsr().indptr), initial=1)) + 2
-    lengths = np.linalg.norm(V, axis=0)
-    sums = norm_bound(system.A) * lengths + norm_bound(system.E) * (lengths @ np.abs(projection.A))
-    return np.asarray(n_terms * EPS * sums)
+    sums = absolute_product_norms(system.E, V) @ np.abs(projection.A)
+    return np.asarray(projection.AV_rounding + _n_terms(system) * EPS * sums)
+
+
+def _n_terms(system: Pencil) -> int:
+    return int(np.max(np.diff(system.A.tocsr().indptr), initial=1)) + 2

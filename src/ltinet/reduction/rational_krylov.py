@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ltinet._util.floating_point import Array
 from ltinet._util.frequency_supremum import frequency_grid, spectral_norms
+from ltinet.errors import InvalidSystemError
 from ltinet.reduction.balanced_truncation import (
     DenseReducer,
     ReductionOptions,
@@ -171,7 +172,7 @@ class GalerkinModel:
 def project_galerkin(
     system: Pencil, weight: DefiniteMatrix | None, *, is_enough: StoppingTest, n_jobs: int, callback: ProgressCallback
 ) -> GalerkinModel:
-    """Add shifts until the bound suffices, or only rounding is left of it.
+    """Add shifts until the bound suffices, or only rounding is left of it; then return the model with the least bound.
 
     Without a proof that the system is dissipative there is no bound. The change of the model by the last shifts then
     decides, and shifts are placed where the residual is largest.
@@ -181,7 +182,8 @@ def project_galerkin(
     shifts = _first_shifts(system, weight, count=n_first, with_infinity=V.shape[1] > 0)
     used: list[complex] = []
     previous: Projection | None = None
-    best, n_stalled = math.inf, 0
+    best: GalerkinModel | None = None
+    n_stalled = 0
     while True:
         columns = extend_basis(system, V, shifted_solutions(system, shifts, n_jobs=n_jobs))
         used += shifts
@@ -190,14 +192,18 @@ def project_galerkin(
         residuals = _ResidualNorms.of(system, projection, V, weight)
         bound = residuals.bound(estimate)
         callback(len(used), bound.peak / bound.gain if bound.gain > 0.0 else 0.0)
-        n_stalled = 0 if bound.peak < STALLED_RATIO * best else n_stalled + 1
-        best, previous = min(best, bound.peak), projection
+        field = first_order_field(system, weight, V, projection.A, projection.B)
+        model = GalerkinModel(
+            projection, bound, partial(residuals.h2_bound, bound), tuple(used), min(bound.peak, estimate), field
+        )
+        if is_enough(projection, bound):
+            return model
+        n_stalled = 0 if best is None or bound.peak < STALLED_RATIO * best.bound.peak else n_stalled + 1
+        best = model if best is None or bound.peak < best.bound.peak else best
+        previous = projection
         is_full = not columns.size or V.shape[1] >= system.n_states
-        is_over = is_full or n_stalled >= MAX_STALLED_ROUNDS or len(used) >= MAX_SHIFTS
-        if is_over or is_enough(projection, bound):
-            h2_bound = partial(residuals.h2_bound, bound)
-            field = first_order_field(system, weight, V, projection.A, projection.B)
-            return GalerkinModel(projection, bound, h2_bound, tuple(used), min(bound.peak, estimate), field)
+        if is_full or n_stalled >= MAX_STALLED_ROUNDS or len(used) >= MAX_SHIFTS:
+            return best
         shifts = _next_shifts(bound, projection.A, used, count=n_next)
 
 
@@ -321,6 +327,11 @@ def reduce_sparse(
         small = smallest_order(
             reducer, lambda candidate: candidate.error <= allowed, allowed=allowed, method=options.method
         )
+    if weight is not None and not math.isfinite(small.error):
+        raise InvalidSystemError(
+            "rounding leaves no stable reduced model: rates are spread over too many orders of magnitude, as with penalties; "
+            "remove prescribed degrees of freedom: K[free][:, free], M[free][:, free], f[free]"
+        )
     projection_error = model.bound.peak if weight is not None else math.inf
     error = projection_error + small.error
     is_accurate = error <= options.relative_error * small.peak
@@ -345,9 +356,9 @@ def reduce_sparse(
 
 
 def _projected_reducer(projection: Projection) -> DenseReducer:
-    """Balance a projected model; that of a symmetric system is diagonal and needs no separation."""
+    """Balance a projected model; that of a symmetric dissipative system is diagonal and needs no separation."""
     matrices, states = SystemMatrices(projection.A, projection.B, projection.C), projection.inputs
-    if not (isinstance(states, ReducedStates) and states.is_diagonal):
+    if not (isinstance(states, ReducedStates) and states.is_diagonal and (states.poles.real < 0.0).all()):
         return prepare_reducer(matrices)
     modes = modes_from_blocks(states.poles, projection.B, projection.C)
     aside = modes.select(np.zeros(modes.n_states, dtype=np.bool_))

@@ -189,6 +189,7 @@ def projection_rounding(system: Pencil, projection: Projection, size: Callable[[
     eps = summation_tolerance(system.n_states) * projection.length
     sizes = np.linalg.norm(projection.VAV - projection.E @ projection.A, axis=0)
     sizes += eps * (projection.EV_norms @ np.abs(projection.A) + projection.AV_norms)
+    sizes += projection.length * projection.AV_rounding
     of_b = float(np.linalg.norm(projection.B - projection.E @ projection.B)) + eps * float(np.linalg.norm(system.B))
     of_b += eps * float(np.linalg.norm(projection.EV_norms @ np.abs(projection.B)))
     of_z, of_y = of_b + float(sizes @ projection.inputs.largest), eps * float(np.linalg.norm(system.C))

@@ -318,5 +318,5 @@ def _count_mismatch_message(shape: tuple[int, ...], n_times: int) -> str:
     n_samples = shape[-2] if len(shape) > 1 else shape[0] if shape else 1
     return (
         f"u has {format_count(n_samples, 'sample')} (shape {shape}) but there are {times}; give one sample, a row of u, "
-        "for each time"
+        'for each time, or ltinet.SampledSignal(t_u, u, hold="zero") for samples at other times t_u (hold="linear" joins them)'
     )

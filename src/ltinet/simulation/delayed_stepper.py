@@ -123,6 +123,21 @@ class DelayedStepper(Stepper):
         self._z, self._n_taken = self._pack(arrays["x"]), n_taken
         self._inputs, self._outputs = arrays["inputs"], arrays["outputs"]
 
+    @property
+    def _depends_on_next_input(self) -> bool:
+        """True if an output that is not late by a sample depends on an input that is not: by D, or by a linear hold."""
+        n, m = self._n_states, self._n_inputs
+        rows = self._matrix[n:] @ np.eye(n + 5 * m)  # an array, also of a sparse matrix
+        of_sample = np.abs(rows[:, n + 3 * m : n + 4 * m]) + np.abs(rows[:, n + 4 * m :])
+        return bool(of_sample[np.ix_(self._out.whole == 0, self._in.whole == 0)].any())
+
+    def _preview(self) -> Array:
+        before = self._z, self._n_taken, self._inputs.copy(), self._outputs.copy()
+        try:
+            return self._advance(self._u0)
+        finally:
+            self._z, self._n_taken, self._inputs, self._outputs = before
+
     def _advance(self, value: Array) -> Array:
         k, (whole, _), n = self._n_taken, self._in, self._n_states
         self._inputs[k % len(self._inputs)] = value - self._u0

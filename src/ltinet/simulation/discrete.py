@@ -248,7 +248,8 @@ def _sampled_input(
         skipped = int(np.max(np.diff(samples.numbers)))
         raise InvalidSignalError(
             f"t must contain every sample if u is an array, but it skips from one to the {skipped}th after it. Pass "
-            "consecutive multiples of dt, or u as a function of time."
+            'consecutive multiples of dt, u as a function of time, or ltinet.SampledSignal(t_u, u, hold="zero") for samples '
+            "at other times t_u."
         )
     signal = model_input(
         u, samples.axis, n_inputs=context.n_inputs, names=context.names.inputs, hold="zero", settings=NO_SETTINGS

@@ -98,6 +98,44 @@ class Stepper:
         with np.errstate(over="ignore", invalid="ignore"):  # checked in the output
             return self._advance(value)
 
+    def output(self) -> Array:
+        """Return the output at the next sample, before its input is known; the state does not change.
+
+        A control loop reads it, computes the input from it, and passes that to `step`.
+
+        Returns
+        -------
+        Array
+            Output at the time of the next sample, `(p,)`; `step` will return the same.
+
+        Raises
+        ------
+        InvalidSignalError
+            The output depends on the input at the same sample: D is not zero, or the hold is "linear".
+        SimulationError
+            The outputs overflow.
+        """
+        if self._depends_on_next_input:
+            reason = "D is not zero" if self.hold == "zero" else 'hold is "linear"'
+            raise InvalidSignalError(
+                f"the output at the next sample depends on its input, because {reason}. "
+                + ("Use step(u)." if self.hold == "zero" else 'Make the stepper with hold="zero", or use step(u).')
+            )
+        with np.errstate(over="ignore", invalid="ignore"):  # checked in the output
+            return self._preview()
+
+    @property
+    def _depends_on_next_input(self) -> bool:
+        return bool(np.any(self._step.direct))
+
+    def _preview(self) -> Array:
+        """Return the output for any next input, and leave the state as it is."""
+        before = self._last, self._known_state, self._next, self._n_taken
+        try:
+            return self._advance(np.zeros(self._n_inputs))
+        finally:
+            self._last, self._known_state, self._next, self._n_taken = before
+
     def run(self, chunks: Iterable[ArrayLike]) -> Iterator[Array]:
         """Advance by one chunk of samples after the other; memory is that of a chunk.
 

@@ -49,7 +49,12 @@ def to_system_matrices(obj: Any) -> SystemMatrices:
     if hasattr(obj, "n_scheduling"):  # models with products and their networks
         raise InvalidSystemError(
             f"{_type_name(obj)} has products of signals and is not linear; pass model.linearize(x0, u0), or for the part "
-            "without products model.linear or net.linear"
+            "without products model.linear or net.linear. ltinet.reduce_products reduces such models"
+        )
+    if is_pymor_bilinear(obj):
+        raise InvalidSystemError(
+            f"{_type_name(obj)} has products of inputs and states and is not linear; convert it by "
+            "ltinet.Bilinear.from_pymor(model), or pass it to ltinet.construct"
         )
     if isinstance(obj, tuple | list):
         return _from_sequence(obj)
@@ -58,6 +63,11 @@ def to_system_matrices(obj: Any) -> SystemMatrices:
     if not _has_attributes(obj, "A", "B", "C"):  # states of a realization are not those of the object
         names = names.without_states
     return matrices.with_names(names.with_defaults(matrices.names))
+
+
+def is_pymor_bilinear(obj: Any) -> bool:
+    """Return whether an object is a `BilinearModel` of pyMOR."""
+    return any(base.__name__ == "BilinearModel" for base in type(obj).__mro__) and _has_attributes(obj, "A", "N")
 
 
 def _matrices_from_object(obj: Any) -> SystemMatrices:

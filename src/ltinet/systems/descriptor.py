@@ -5,12 +5,12 @@ X = R⁻¹(Qᵀ right_hand_side), without forming E⁻¹.
 
 A singular E of index 1: rows of E that are zero are the algebraic equations 0 = A₂₁ x₁ + A₂₂ x₂ + B₂ u, with x₂ the
 variables whose columns of E are zero. If A₂₂ is regular, x₂ = −A₂₂⁻¹(A₂₁ x₁ + B₂ u) is substituted into the other
-equations and outputs, which gives the Schur complement A₁₁ − A₁₂A₂₂⁻¹A₂₁ and a feedthrough D − C₂A₂₂⁻¹B₂. Zero rows and
-columns keep sparse matrices sparse; any other singular E of a small model is brought to this form by its singular value
-decomposition.
+equations and outputs, which gives the Schur complement A₁₁ − A₁₂A₂₂⁻¹A₂₁ and a feedthrough D − C₂A₂₂⁻¹B₂. Before, rows
+0 = a x_j remove their state, whatever its column of E. Zero rows and columns keep sparse matrices sparse; any other
+singular E of a small model is brought to this form by its singular value decomposition.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,10 @@ from ltinet.systems.sparse_lu import SingularMatrixError, SparseLU, is_singular
 
 class SingularMassError(InvalidSystemError):
     """Singular E: the system contains algebraic equations."""
+
+
+class GrowingSystemError(InvalidSystemError):
+    """Large system whose modes all grow, as with the wrong sign of K."""
 
 
 def eliminate_descriptor(E: Matrix, right_hand_side: Matrix) -> Matrix:
@@ -108,6 +112,47 @@ def solve_algebraic_rows(E: Any, A: Any, B: Array, C: Array, D: Array) -> Regula
     Raises InvalidSystemError if the index is 2 or more, the equations do not determine their variables, or the result
     would fill in.
     """
+    rows, columns = _unprescribed(E, A, B)
+    if len(columns) == E.shape[0]:
+        return _solve_zero_rows(E, A, B, C, D)
+    parts = E[rows, :][:, columns], A[rows, :][:, columns], B[rows], C[:, columns], D
+    regular = _solve_zero_rows(*parts)
+    if regular is None:
+        return RegularDescriptor(*parts, columns)
+    return replace(regular, variables=columns[regular.variables])
+
+
+def _unprescribed(E: Any, A: Any, B: Array) -> tuple[Indices, Indices]:
+    """Return rows and columns without those of states that are prescribed to be zero.
+
+    A row 0 = a x_j with a zero row of E prescribes x_j = 0, as unit rows of boundary conditions do. Then x_j' = 0, and
+    column j counts nowhere.
+
+    Raises
+    ------
+    InvalidSystemError
+        An input prescribes x_j although E couples it: the derivative of the input would be needed.
+    """
+    n = E.shape[0]
+    E, A = sparse.csr_array(E), sparse.csr_array(A)
+    couples = np.bincount(E.indices, minlength=n) > 0
+    single = np.flatnonzero((np.diff(E.indptr) == 0) & (np.diff(A.indptr) == 1))
+    states = A.indices[A.indptr[single]]
+    single, states = single[couples[states]], states[couples[states]]
+    driven = np.flatnonzero(B[single].any(axis=1))
+    if len(driven):
+        row, state = single[driven[0]], states[driven[0]]
+        raise InvalidSystemError(
+            f"the descriptor system has index 2 or more: row {row} of A and B prescribes state {state} by an input, while "
+            f"column {state} of E is not zero, so that the derivative of the input would be needed; remove prescribed "
+            "degrees of freedom: K[free][:, free], M[free][:, free], f[free]"
+        )
+    everything = np.arange(n)
+    return np.setdiff1d(everything, single), np.setdiff1d(everything, states)
+
+
+def _solve_zero_rows(E: Any, A: Any, B: Array, C: Array, D: Array) -> RegularDescriptor | None:
+    """Substitute the variables of zero columns of E, which zero rows determine; None as for `solve_algebraic_rows`."""
     sizes = abs(E)
     rows, columns = (np.asarray(sizes.sum(axis=axis)).ravel() > 0.0 for axis in (1, 0))
     if rows.all() or int(rows.sum()) != int(columns.sum()):

@@ -4,7 +4,7 @@ A degree of freedom is a row of the state equation, counted from 0: a state of E
 D q' + K q = B u. As an input it is a unit load on that row, as an output its value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,6 +47,7 @@ def validate_dofs(dofs: Any, n: int, name: str) -> NDArray[np.intp]:
     if indices is None:
         raise InvalidSystemError(
             f"{name} must be a list of degrees of freedom, integers from 0 to {n - 1}, got {sanitize(repr(dofs))[:100]}"
+            f"{_hint(dofs, name)}"
         )
     outside = indices[(indices < 0) | (indices >= n)]
     if len(outside):
@@ -61,7 +62,18 @@ def validate_dofs(dofs: Any, n: int, name: str) -> NDArray[np.intp]:
 
 def _describe_names(names: Any, kind: str) -> str:
     """Return what was given in place of degrees of freedom."""
-    return "" if names is None else f", and {kind} = {sanitize(repr(names))[:100]} is not a list of integers"
+    if names is None:
+        return ""
+    return f", and {kind} = {sanitize(repr(names))[:100]} is not a list of integers{_hint(names, kind)}"
+
+
+def _hint(value: Any, kind: str) -> str:
+    """Return what to write for degrees of freedom that were given with names, or as a mask."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "b":
+        return "; pass numpy.flatnonzero(mask) of a mask"
+    if isinstance(value, Mapping):
+        return f'; pass {kind}=[5] and name them by StateSpace.with_names({kind}=["tip"])'
+    return ""
 
 
 def edge_matrix(

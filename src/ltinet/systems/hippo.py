@@ -41,7 +41,8 @@ def fout_matrices(n: int) -> tuple[Array, Array]:
     """Return A and B of HiPPO-FouT: B = 2 p and A = R − 2 p pᵀ with p = (1, √2, 0, √2, 0, …).
 
     State 0 is the constant, states 2m − 1 and 2m are the cosine and sine of frequency m, which R rotates with 2πm:
-    R_{2m,2m−1} = 2πm = −R_{2m−1,2m}.
+    R_{2m,2m−1} = 2πm = −R_{2m−1,2m}. n is odd: a last cosine without its sine would be a combination of states that no
+    input reaches and that does not decay.
     """
     p = np.zeros(n)
     p[1::2] = np.sqrt(2.0)

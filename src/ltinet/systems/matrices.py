@@ -173,6 +173,16 @@ def is_symmetric(matrix: SparseMatrix) -> bool:
     return sparse_equal(matrix, transposed)
 
 
+def triangle_of(matrix: Any) -> Literal["upper", "lower"] | None:
+    """Return "upper" or "lower" for a triangular sparse matrix with entries beside a full diagonal, else None."""
+    if matrix.nnz <= matrix.shape[0] or not matrix.diagonal().all():
+        return None
+    entries = matrix.tocoo()
+    if (entries.row <= entries.col).all():
+        return "upper"
+    return "lower" if (entries.row >= entries.col).all() else None
+
+
 def describe_sparse(matrix: SparseMatrix) -> str:
     """Describe a sparse matrix in a few words: number of non-zeros, symmetric or not."""
     return f"sparse with {matrix.nnz} non-zeros ({'symmetric' if is_symmetric(matrix) else 'not symmetric'})"

@@ -144,8 +144,14 @@ def hippo_fout(n_states: int = 17, *, window: float = 1.0) -> SystemMatrices:
 
     State 0 is the mean, states 2m − 1 and 2m are the coefficients of √2 cos and √2 sin of frequency m/window.
     A = (R − 2 p pᵀ)/window and B = 2 p/window with p = (1, √2, 0, √2, 0, …) and rotations R by 2πm; C = I (Gu et al. 2022).
+    n_states is odd.
     """
     n, length = validate_count(n_states, "n_states"), validate_positive(window, "window")
+    if n % 2 == 0:
+        raise InvalidSystemError(
+            f"n_states must be odd for hippo_fout, which has a mean and pairs of cosine and sine, got {n}; give {n - 1} or "
+            f"{n + 1}."
+        )
     A, B = fout_matrices(n)
     return SystemMatrices(A / length, B / length, np.eye(n))
 

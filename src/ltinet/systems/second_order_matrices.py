@@ -20,6 +20,7 @@ from ltinet.systems.matrices import (
     as_square_matrix,
     shape_of,
     sparse_equal,
+    triangle_of,
 )
 from ltinet.systems.system_matrices import SystemMatrices, shape_error
 
@@ -32,7 +33,7 @@ SquareMatrix = Matrix | SparseMatrix
 class SecondOrderMatrices:
     """M, D, K (n×n), B (n×m) and C (p×n) of a real model as read-only float64 copies.
 
-    Raises InvalidSystemError if a matrix is complex, not finite or of the wrong shape.
+    Raises InvalidSystemError if a matrix is complex, not finite or of the wrong shape, or a sparse M or K triangular.
     """
 
     M: SquareMatrix
@@ -46,6 +47,12 @@ class SecondOrderMatrices:
         for name, value in (("M", M), ("D", D), ("K", K)):
             object.__setattr__(self, name, convert(value, name))
         n = self.n_positions
+        for name, matrix in (("M", self.M), ("K", self.K)):
+            if self.is_sparse and triangle_of(matrix) is not None:
+                raise InvalidSystemError(
+                    f"{name} is triangular; if only half of a symmetric matrix is stored, pass {name} + {name}.T - "
+                    f"sparse.diags({name}.diagonal()). Pass it as an array if it is triangular"
+                )
         for name in ("D", "K"):
             size = getattr(self, name).shape[0]
             if size != n:

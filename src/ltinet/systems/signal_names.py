@@ -88,7 +88,9 @@ def names_or_defaults(names: Names | None, kind: str, count: int) -> Names:
 
 
 def _validate_names(value: Any, kind: str) -> Names:
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
+    if isinstance(value, str):
+        value = [value]
+    if not hasattr(value, "__iter__"):
         raise InvalidSystemError(f'{kind} must be a list of names, such as ["Force (N)"], got {sanitize(repr(value))}')
     names, unique = tuple(value), set[str]()
     for name in names:

@@ -10,6 +10,7 @@ system, and the operating point (u0, y0): y − y0 responds to u − u0. Before 
 at y0.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, final
@@ -360,3 +361,49 @@ def _format_values(values: Sequence[float]) -> str:
 
 NO_SETTINGS = SignalSettings()
 """Default settings: no delays, no operating point, unknown hold and sample time."""
+
+
+class ModelSignals:
+    """Base class of models with signal settings: delays, operating point, hold and sample time as properties."""
+
+    signal_settings: SignalSettings
+
+    @property
+    @abstractmethod
+    def n_inputs(self) -> int:
+        """Number of inputs m."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number of outputs p."""
+
+    @property
+    def input_delay(self) -> NDArray[np.float64]:
+        """Delay of each input in units of time, `(m,)`."""
+        return self.signal_settings.array("input_delay", self.n_inputs)
+
+    @property
+    def output_delay(self) -> NDArray[np.float64]:
+        """Delay of each output in units of time, `(p,)`."""
+        return self.signal_settings.array("output_delay", self.n_outputs)
+
+    @property
+    def u0(self) -> NDArray[np.float64]:
+        """Operating point of the inputs, `(m,)`: y − y0 responds to u − u0."""
+        return self.signal_settings.array("u0", self.n_inputs)
+
+    @property
+    def y0(self) -> NDArray[np.float64]:
+        """Operating point of the outputs, `(p,)`."""
+        return self.signal_settings.array("y0", self.n_outputs)
+
+    @property
+    def hold(self) -> Hold | None:
+        """Interpolation of inputs between samples, "linear" or "zero"; None if the model does not specify it."""
+        return self.signal_settings.hold
+
+    @property
+    def sample_time(self) -> float | None:
+        """Time between samples of the data that the model was identified from; None if there is no such data."""
+        return self.signal_settings.sample_time

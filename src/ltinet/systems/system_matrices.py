@@ -7,26 +7,30 @@ sparse, and dense A and B are computed on first use. The module also validates t
 time, where None and 0 stand for continuous time, and summarises a system as plain data (`system_facts`).
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypedDict, final
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse import issparse
 
 from ltinet._util.cache import cached_property
 from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSystemError
-from ltinet.systems.descriptor import eliminate_descriptor
+from ltinet.systems.descriptor import RegularDescriptor, eliminate_descriptor, solve_algebraic_rows
 from ltinet.systems.matrices import (
     Matrix,
     MatrixLike,
     as_real_matrix,
     as_sparse_matrix,
     as_square_matrix,
+    is_symmetric,
     make_read_only,
     shape_of,
     sparse_equal,
+    triangle_of,
 )
 from ltinet.systems.signal_names import UNNAMED, Names, SignalNames, names_from_dataframes, names_or_defaults
 from ltinet.systems.sparse_descriptor import SparseDescriptor
@@ -79,7 +83,8 @@ def require_continuous_time(system: HasTimeStep, call: str) -> None:
     )
 
 
-_MAX_SPARSE_INPUTS = 100  # a larger sparse square B was most likely meant as K of M, K, f
+_MAX_SPARSE_INPUTS = 100  # a larger sparse square B or C was most likely meant as K of M, K, f, or as M
+_MAX_UNSUSPICIOUS_STATES = 100  # small matrices are triangular for many reasons
 
 
 class Descriptor(NamedTuple):
@@ -134,6 +139,8 @@ class SystemMatrices:
         B, C = _edge_matrix(B, "B", n, D), _edge_matrix(C, "C", n, D)
         D = _feedthrough(D, n_outputs=C.shape[0], n_inputs=B.shape[1])
         is_sparse = not isinstance(state, np.ndarray)
+        if is_sparse and validate_time_step(dt) is None:
+            _report_half_stored(state, mass)
         object.__setattr__(self, "sparse", SparseDescriptor(state, mass, B) if is_sparse else None)
         if not is_sparse:
             self._set_arrays(state, B, mass)
@@ -289,10 +296,17 @@ def _state_equations_equal(one: SystemMatrices, other: SystemMatrices) -> bool:
 
 
 def _refuse_swapped_arguments(B: MatrixLike, C: MatrixLike, n: int) -> None:
-    """Refuse a sparse B that does not fit before it is converted to an array of n² numbers.
+    """Refuse a sparse B or C that does not fit before it is converted to an array of n² numbers.
 
-    Raises InvalidSystemError if B or C does not fit A, or if B is a large square matrix, as if M, K, f had been passed.
+    Raises InvalidSystemError if B or C does not fit A, or if one is a large square matrix: B as if M, K, f had been
+    passed, C as if K, f, M had.
     """
+    if issparse(C) and shape_of(C, "C") == (n, n) and n > _MAX_SPARSE_INPUTS:
+        raise InvalidSystemError(
+            f"C is a sparse {n}×{n} matrix, one output per state; the order of arguments is StateSpace(A, B, C, D, E). "
+            "Write StateSpace(-K, f, C, E=M) for M x' + K x = f u, with outputs=[0, 7] instead of C for values at these "
+            "degrees of freedom; pass C.toarray() if C has so many outputs"
+        )
     if not issparse(B):
         return
     shape = shape_of(B, "B")
@@ -316,10 +330,35 @@ def shape_error(
     line, other, size = ("row", "columns", f"{n}×(number of inputs)")
     if name == "C":
         line, other, size = ("column", "rows", f"(number of outputs)×{n}")
+    turned = f": pass {name}.T if its {state}s run along the {other}" if len(shape) == 2 and n in shape else ""
     return InvalidSystemError(
-        f"{name} has shape {shape} but {first} is {n}×{n}; {name} needs one {line} per {state}, so {size}: pass {name}.T "
-        f"if its {state}s run along the {other}"
+        f"{name} has shape {shape} but {first} is {n}×{n}; {name} needs one {line} per {state}, so {size}{turned}"
     )
+
+
+def _report_half_stored(A: Any, E: Any) -> None:
+    """Report sparse matrices of which only one triangle seems to be stored, as some programs do with symmetric ones.
+
+    A triangular A beside a diagonal E is a cascade of states, which is possible: it is a warning. A triangular E beside
+    an A that is symmetric or triangular, each with entries off the diagonal, is an error.
+
+    Raises
+    ------
+    InvalidSystemError
+        If E is.
+    """
+    n = A.shape[0]
+    if n <= _MAX_UNSUSPICIOUS_STATES:
+        return
+    hint = "if only half of a symmetric matrix is stored, pass X + X.T - sparse.diags(X.diagonal()) for X = "
+    A_triangle, E_triangle = triangle_of(A), None if E is None else triangle_of(E)
+    if E_triangle is not None and (A_triangle is not None or (A.nnz > n and is_symmetric(A))):
+        both = "A and E are" if A_triangle is not None else "E is"
+        raise InvalidSystemError(f"{both} triangular; {hint}{'A and X = E' if A_triangle is not None else 'E'}")
+    if A_triangle is not None:
+        warnings.warn(
+            f"A is {A_triangle} triangular, so that its states are a cascade; {hint}A", UserWarning, stacklevel=5
+        )
 
 
 def _edge_matrix(value: MatrixLike, name: str, n: int, D: MatrixLike | None) -> Matrix:
@@ -353,6 +392,30 @@ def _feedthrough(D: MatrixLike | None, *, n_outputs: int, n_inputs: int) -> Matr
             f"output and one column per input, so {n_outputs}×{n_inputs}; leave it out if there is no feedthrough"
         )
     return matrix
+
+
+# Algebraic equations.
+
+
+def eliminate_algebraic_rows(system: SystemMatrices) -> SystemMatrices:
+    """Eliminate the algebraic equations of a sparse system, zero rows and columns of E; without any, return the system."""
+    pencil = system.sparse
+    if pencil is None or pencil.mass is None:
+        return system
+    regular = solve_algebraic_rows(pencil.mass, pencil.state, pencil.B, system.C, system.D)
+    return system if regular is None else without_algebraic(system, regular)
+
+
+def without_algebraic(system: SystemMatrices, regular: RegularDescriptor) -> SystemMatrices:
+    """Return the matrices of a regular descriptor with the names of the system that it was made from."""
+    n = regular.A.shape[0]
+    identity: Any = np.eye(n) if isinstance(regular.E, np.ndarray) else sparse.eye_array(n)
+    E = None if n == 0 or abs(regular.E - identity).max() == 0.0 else regular.E
+    states = None
+    if regular.variables is not None and system.names.states is not None:
+        states = tuple(system.names.states[index] for index in regular.variables)
+    matrices = SystemMatrices(regular.A, regular.B, regular.C, regular.D, E)
+    return matrices.with_names(SignalNames(system.names.inputs, system.names.outputs, states))
 
 
 class SystemFacts(TypedDict):

@@ -130,16 +130,9 @@ class Dialect:
         return self.decimal or "."
 
 
-def detect_decimal(rows: Sequence[Sequence[str]], delimiter: str, place: str) -> str | None:
-    """Return the decimal mark in these rows, None if no number has one.
-
-    A mark that always stands before exactly three digits is ambiguous, since it may separate thousands. In tables
-    with commas between the columns points are taken for decimal marks in any case, since 1.234 for a thousand does not
-    occur there, and a comma within a cell requires quotes.
-
-    Raises FileFormatError where the mark is ambiguous, or where both occur.
-    """
-    certain: dict[str, str] = {}  # an example of each mark
+def _decimal_marks(rows: Sequence[Sequence[str]], delimiter: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return an example of each mark that is certainly a decimal mark, and of each that may separate thousands."""
+    certain: dict[str, str] = {}
     ambiguous: dict[str, str] = {}
     for row in rows:
         for cell in row:
@@ -148,6 +141,24 @@ def detect_decimal(rows: Sequence[Sequence[str]], delimiter: str, place: str) ->
                     (ambiguous if is_grouped(cell) else certain).setdefault(mark, cell)
     if delimiter == "," and "." in ambiguous:
         certain.setdefault(".", ambiguous.pop("."))
+    return certain, ambiguous
+
+
+def detect_decimal(
+    rows: Sequence[Sequence[str]], delimiter: str, place: str, others: Sequence[Sequence[str]] = ()
+) -> str | None:
+    """Return the decimal mark in these rows, None if no number has one; `others` decide where they are ambiguous.
+
+    A mark that always stands before exactly three digits is ambiguous, since it may separate thousands. In tables
+    with commas between the columns points are taken for decimal marks in any case, since 1.234 for a thousand does not
+    occur there, and a comma within a cell requires quotes.
+
+    Raises FileFormatError where the mark is ambiguous, or where both occur.
+    """
+    certain, ambiguous = _decimal_marks(rows, delimiter)
+    if ambiguous and not certain:
+        elsewhere, _ = _decimal_marks(others, delimiter)
+        certain = elsewhere if len(elsewhere) == 1 else {}
     if len(certain) == 2:
         first, second = (quote_cell(certain[mark]) for mark in ".,")
         raise FileFormatError(

@@ -102,7 +102,8 @@ def detect_format(head: TextBlock, options: TableOptions, title: str) -> TableFo
             [remove_thousands(row.cells[k], options.thousands) for k in columns.used if k < len(row.cells)]
             for row in layout.rows
         ]
-        decimal = detect_decimal(rows, delimiter, f"{title}:")
+        whole_rows = [[remove_thousands(cell, options.thousands) for cell in row.cells] for row in layout.rows]
+        decimal = detect_decimal(rows, delimiter, f"{title}:", whole_rows)
     notes = []
     top = layout.first_line if layout.header is None else layout.header.number
     if top > 1:
@@ -284,9 +285,19 @@ def _detect_delimiter(text: str, options: TableOptions, title: str) -> tuple[str
         present = [" "]
     mark = next(iter(present), "," if "," in layouts else next(iter(layouts)))
     layout = layouts[mark]
+    if layout is None and options.delimiter is not None and not _has_cells(text, options.delimiter):
+        raise NoRowsError(
+            f"{title} has a single column with {DELIMITER_NAMES[options.delimiter]} as the delimiter, and no line that is a "
+            "number; give the delimiter that separates its columns, or none, so that it is detected"
+        )
     if layout is None:
         raise NoRowsError(f"{title} has a header but no samples; at least one line of numbers must follow the header")
     return mark, layout
+
+
+def _has_cells(text: str, delimiter: str) -> bool:
+    """Return whether a line of the text has more than one cell."""
+    return any(len(line.cells) > 1 for line in split_lines(text, delimiter))
 
 
 # Roles of the columns.
@@ -340,6 +351,8 @@ def detect_columns(layout: Layout, options: TableOptions, title: str) -> Columns
     Raises FileFormatError where a role is ambiguous, or the options name columns that do not exist.
     """
     names, empty = _column_names(layout)
+    if layout.header is not None and layout.header.number > 1:
+        title = f"{title} (header: line {layout.header.number})"
     rows = [row for row in layout.rows if len(row.cells) == len(names)]
     cells = [[row.cells[place] for row in rows] for place in range(len(names))]
     time, clock = _time_columns(names, cells, options, title)

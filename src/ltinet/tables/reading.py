@@ -133,7 +133,8 @@ def _update_decimal_mark(form: TableFormat, block: TextBlock) -> TableFormat:
         return form  # the row-by-row parser reports the fault
     rows = [[line.cells[k] for k in form.columns.used if k < len(line.cells)] for line in lines if not line.is_comment]
     place = f"{form.title}, from line {block.first_line} on:"
-    return form.with_decimal(detect_decimal(rows, delimiter, place))
+    whole_rows = [line.cells for line in lines if not line.is_comment]
+    return form.with_decimal(detect_decimal(rows, delimiter, place, whole_rows))
 
 
 # Times.

@@ -288,4 +288,7 @@ def _number_hint(cell: str, dialect: Dialect) -> str:
         return ": the number is not finite"
     if UNIT_PATTERN.fullmatch(cell):
         return "; leave the number alone in its cell, and put what stands beside it into the header"
-    return "; remove lines that are not rows of the table"
+    return (
+        '; correct it, or empty the cell and choose with gaps="…" how gaps are filled; if the line is not a row of the '
+        "table, remove it"
+    )

@@ -25,7 +25,7 @@ from ltinet.tables.cells import LOCAL_TIMESTAMP_PATTERN, TIMESTAMP_PATTERN, quot
 # Names of time columns, and the units beside them.
 
 _WORDS = (
-    "date ?/ ?time|datum ?/ ?(?:uhr)?zeit|date ?time"
+    "date ?(?:/|and|&|,)? ?time|datum ?(?:/|und|&|,)? ?(?:uhr)?zeit"
     "|t|times?|zeit|zeiten|zeitpunkt|messzeitpunkt|uhrzeit|zeitstempel|time ?stamps?|datum|date"
     "|elapsed(?: time)?|rel(?:ative)? time|abs(?:olute)? time|sample time|messzeit|temps|tiempo|tempo"
     "|x_value|seconds?|secs?|sekunden"

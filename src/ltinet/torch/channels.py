@@ -9,12 +9,13 @@ Impulse responses are computed in float64 and rounded once to the type of the in
 are float64 for every type. Single precision therefore costs no more than its own rounding, whatever cond(T).
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
 from ltinet.torch.exponentials import cache_signature
+from ltinet.torch.planner import Plan
 from ltinet.torch.propagators import (
     OneStep,
     StateLayout,
@@ -23,7 +24,7 @@ from ltinet.torch.propagators import (
     propagator_and_input_integrals,
 )
 from ltinet.torch.scan import StateScan, propagate
-from ltinet.torch.uniform import TimeBlockKernels, inverse_transform, padded_length, transform
+from ltinet.torch.uniform import TimeBlockKernels, inverse_transform, padded_length, time_block_kernels, transform
 
 
 def scale_time(system: TensorSystem, scale: Tensor) -> TensorSystem:
@@ -74,29 +75,53 @@ def channel_of(system: TensorSystem, channel: int) -> TensorSystem:
 
 def channel_step(system: TensorSystem, *, linear: bool) -> OneStep:
     """Compute the matrices of a step of unit length; all have an axis of channels in front."""
-    decay, first, second = propagator_and_input_integrals(system, 1.0)
+    decay, integrals = propagator_and_input_integrals(system, 1.0, count=2 if linear else 1)
+    first, second = integrals[0], integrals[-1]
     if not linear:
         return OneStep(system, 1.0, decay, first, torch.zeros_like(first), first, system.D)
     Gamma = propagate(decay, second.mT).mT + (first - second)
     return OneStep(system, 1.0, decay, first - second, second, Gamma, system.D + system.C @ second)
 
 
+ChannelKernels: TypeAlias = Tensor | TimeBlockKernels
+"""Arrays of an algorithm that depend on the systems only: responses of a convolution or matrices of blocks of time."""
+
+
+def build_channel_kernels(step: OneStep, plan: Plan, steps: int, dtype: torch.dtype, *, linear: bool) -> ChannelKernels:
+    """Build the kernels of a convolution or of blocks of time for records of a length and a type."""
+    if plan.algorithm == "convolution":
+        return channel_responses(step, steps, dtype, linear=linear)
+    return time_block_kernels(step, plan.width, steps, dtype)
+
+
+def run_channels(kernels: ChannelKernels, u: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Return outputs `(B, T, d)` for inputs `(B, T, d)` and the last state; a convolution starts at rest and has none."""
+    if isinstance(kernels, Tensor):
+        return run_channels_from_rest(kernels, u), None
+    return run_channels_in_blocks(kernels, u, start)
+
+
 # Convolution from rest
 
 
-def run_channels_from_rest(step: OneStep, u: Tensor, *, linear: bool) -> Tensor:
-    """Return outputs `(B, T, d)` for inputs `(B, T, d)`, from rest."""
+def channel_responses(step: OneStep, steps: int, dtype: torch.dtype, *, linear: bool) -> Tensor:
+    """Compute the impulse responses `(d, 1, T)`, with a linear hold beside C Pᵏ G₁ `(d, 2, T)`, and round them once."""
     G = torch.cat([step.Gamma, step.G1], -1) if linear else step.Gamma
-    tail = impulse_responses(step, G, u.shape[1]).squeeze(-2).mT  # (d, 1 or 2, T)
-    response = torch.cat([step.direct.flatten(1), tail[:, 0, :-1]], 1).to(u.dtype)
-    y: Tensor = _ChannelConvolution.apply(u.mT.contiguous(), response)
-    if linear:  # the state at rest is w = −G₁ u₀
-        y = torch.addcmul(y, u[:, 0].unsqueeze(-1), tail[:, 1].to(u.dtype), value=-1.0)
-    return y.mT.contiguous()
+    tail = impulse_responses(step, G, steps).squeeze(-2).mT
+    response = torch.cat([step.direct, tail[:, :1, :-1]], -1)
+    return torch.cat([response, tail[:, 1:]], 1).to(dtype) if linear else response.to(dtype)
+
+
+def run_channels_from_rest(responses: Tensor, u: Tensor) -> Tensor:
+    """Return outputs `(B, T, d)` for inputs `(B, T, d)`, from rest."""
+    y: Tensor = _ChannelConvolution.apply(u, responses[:, 0])
+    for of_first in responses.unbind(1)[1:]:  # with a linear hold the state at rest is w = −G₁ u₀
+        y = torch.addcmul(y, u[:, :1], of_first.mT, value=-1.0)
+    return y
 
 
 class _ChannelConvolution(torch.autograd.Function):
-    """Convolution along the last axis of samples `(B, d, T)` with responses `(d, T)`, one for each channel.
+    """Convolution along time of samples `(B, T, d)` with responses `(d, T)`, one for each channel.
 
     The gradient with respect to each argument is the correlation of the other one with the gradient of y, summed over
     the batch for the responses: one real FFT for each tensor. Only the arguments are saved.
@@ -107,9 +132,9 @@ class _ChannelConvolution(torch.autograd.Function):
     @staticmethod
     @cache_signature
     def forward(u: Tensor, h: Tensor) -> Tensor:
-        length = padded_length(u)
-        y = inverse_transform(transform(u, length) * transform(h, length), length)
-        return y[..., : u.shape[-1]].clone(memory_format=torch.contiguous_format)
+        length = padded_length(h)
+        y = inverse_transform(transform(u.mT, length) * transform(h, length), length)
+        return y[..., : h.shape[-1]].mT.clone(memory_format=torch.contiguous_format)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # noqa: ARG004 - PyTorch's
@@ -119,13 +144,13 @@ class _ChannelConvolution(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         u, h = ctx.saved_tensors
-        steps, length = u.shape[-1], padded_length(u)
-        transformed = transform(grad, length)
+        steps, length = h.shape[-1], padded_length(h)
+        transformed = transform(grad.mT, length)
         grad_u = grad_h = None
         if ctx.needs_input_grad[0]:
-            grad_u = inverse_transform(transformed * transform(h, length).conj(), length)[..., :steps]
+            grad_u = inverse_transform(transformed * transform(h, length).conj(), length)[..., :steps].mT
         if ctx.needs_input_grad[1]:
-            product = (transformed * transform(u, length).conj()).sum(0)
+            product = (transformed * transform(u.mT, length).conj()).sum(0)
             grad_h = inverse_transform(product, length)[..., :steps]
         return grad_u, grad_h
 

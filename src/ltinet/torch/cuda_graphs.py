@@ -9,19 +9,21 @@ recent graphs only.
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import torch
 from torch import Tensor
 from torch.utils import _pytree
 
 from ltinet.torch.exponentials import cache_signature
-from ltinet.torch.planner import Kernels, Plan
+from ltinet.torch.parameters import n_block_sizes
+from ltinet.torch.planner import Plan
 
 TensorFunction = Callable[..., tuple[Tensor, ...]]
 """Function of tensors that does not branch on their values."""
+Kernels = TypeVar("Kernels")
 _WARM_UP_CALLS = 3  # calls before a capture, in which libraries initialize themselves
 _CALLS_BEFORE_CAPTURE = 2  # a capture takes as long as some tens of calls
 _MAX_GRAPHS = 4  # each holds the memory of its computation
@@ -170,15 +172,30 @@ class CudaGraphCache:
         self.failure: str | None = None
         """Error of the capture that failed, after which kernels are computed without graphs."""
 
-    def kernels(self, key: Any, function: Callable[..., Kernels], inputs: tuple[Tensor, ...]) -> Kernels | None:
-        """Return kernels computed by a graph, or None before the first recording."""
+    def kernels(
+        self,
+        key: tuple[Any, ...],
+        build: Callable[[dict[str, Tensor]], Kernels],
+        parameters: dict[str, Tensor],
+        constants: dict[str, Tensor],
+    ) -> Kernels | None:
+        """Return the kernels that `build` computes from tensors by name; None where they are computed without a graph.
+
+        These are the first calls for a key, and systems with coupled blocks, whose exponentials branch on values.
+        """
+        if n_block_sizes(constants) or not can_capture(parameters.values()):
+            return None
+        key = (*key, *map(id, constants.values()))
+        inputs = tuple(parameters.values())
         if key not in self._graphs:
             self._calls[key] += 1
             if len(self._calls) > _MAX_COUNTED_KEYS:
                 self._calls.clear()
             if self.failure is not None or self._calls[key] <= _CALLS_BEFORE_CAPTURE:
                 return None
-            self._capture(key, function, inputs)
+            self._capture(
+                key, lambda *values: build({**dict(zip(parameters, values, strict=True)), **constants}), inputs
+            )
         if key not in self._graphs:
             return None
         graph, spec = self._graphs[key]
@@ -198,19 +215,19 @@ class CudaGraphCache:
         except RuntimeError as error:
             self.failure = str(error)
             return
-        while len(self._graphs) >= _MAX_GRAPHS:
+        if len(self._graphs) >= _MAX_GRAPHS:
             self._graphs.pop(next(iter(self._graphs)))
+            self._calls.clear()  # otherwise each of many keys in turn would be captured again in every call
         self._graphs[key] = graph, spec
 
     def __reduce__(self) -> tuple[type["CudaGraphCache"], tuple[()]]:
         return CudaGraphCache, ()
 
 
-def can_capture(parameters: list[Any], plan: Plan) -> bool:
+def can_capture(parameters: Iterable[Tensor]) -> bool:
     """Return True for plain parameters on a GPU outside of transforms and captures."""
     return (
-        plan.algorithm != "steps"
-        and all(type(values) is torch.nn.Parameter and values.is_cuda for values in parameters)
+        all(type(values) is torch.nn.Parameter and values.is_cuda for values in parameters)
         and not torch._C._are_functorch_transforms_active()
         and not torch.cuda.is_current_stream_capturing()
     )

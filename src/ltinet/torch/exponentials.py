@@ -15,7 +15,6 @@ the number of doublings does not depend on the units of the states.
 import inspect
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -46,10 +45,10 @@ class ComplexPair(NamedTuple):
     im: Tensor
 
 
-def pair_phi(x: Tensor, y: Tensor) -> tuple[ComplexPair, ComplexPair]:
-    """Compute φ₁ and φ₂ of x + iy."""
-    re, im = _Phi.apply(2, x, y)
-    return ComplexPair(re[0], im[0]), ComplexPair(re[1], im[1])
+def pair_phi(x: Tensor, y: Tensor, *, count: int = 2) -> tuple[ComplexPair, ...]:
+    """Compute φ₁ … φ_count of x + iy."""
+    re, im = _Phi.apply(count, x, y)
+    return tuple(ComplexPair(re[k], im[k]) for k in range(count))
 
 
 class _Phi(torch.autograd.Function):
@@ -132,14 +131,14 @@ def _scalar_series(z: Tensor, order: int) -> Tensor:
     return total
 
 
-@cache
 def _coefficients(order: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return the Taylor coefficients, cached: a copy to a GPU synchronizes it and cannot be captured in a CUDA graph."""
-    terms = [
-        [1.0 / math.factorial(_COLUMNS * row + column + order) for row in range(_ROWS)] for column in range(_COLUMNS)
-    ]
-    with torch.inference_mode(False):
-        return torch.tensor(terms, dtype=dtype, device=device)
+    """Return 1/(k + order)! for k = row · _COLUMNS + column, `(_COLUMNS, _ROWS)`; k + order ≥ 1.
+
+    Computed on the device: a copy to a GPU synchronizes it and cannot be captured in a CUDA graph. A cached tensor would
+    outlive the tracing of `torch.export`, whose tensors have no values.
+    """
+    factorials = torch.arange(1, _ROWS * _COLUMNS + order, dtype=dtype.to_real(), device=device).cumprod(0)
+    return factorials[order - 1 :].reciprocal().to(dtype).view(_ROWS, _COLUMNS).mT
 
 
 # Matrices

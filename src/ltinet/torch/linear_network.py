@@ -29,7 +29,7 @@ from ltinet.state_space import StateSpace
 from ltinet.systems.signal_names import UNNAMED, SignalNames
 from ltinet.systems.signal_settings import NO_SETTINGS, SignalSettings
 from ltinet.systems.system_matrices import SystemMatrices
-from ltinet.torch.cuda_graphs import CudaGraphCache, can_capture, graph_key
+from ltinet.torch.cuda_graphs import CudaGraphCache, graph_key
 from ltinet.torch.nonuniform import run_nonuniform
 from ltinet.torch.packed_system import PARAMETERS_BY_PART, TrainableParts, validate_parts
 from ltinet.torch.parameters import (
@@ -38,7 +38,6 @@ from ltinet.torch.parameters import (
     build_system,
     describe_parameters,
     describe_poles,
-    n_block_sizes,
     parameters_of,
 )
 from ltinet.torch.planner import (
@@ -47,7 +46,7 @@ from ltinet.torch.planner import (
     Plan,
     ProblemSizes,
     build_kernels,
-    grows_fast,
+    needs_kernels_only,
     run_first_sample,
     run_from_initial_state,
     run_kernels,
@@ -57,7 +56,7 @@ from ltinet.torch.planner import (
 from ltinet.torch.propagators import OneStep, TensorSystem, one_step
 from ltinet.torch.uniform import advance_one_step
 from ltinet.torch.validation import (
-    DoublePrecisionModule,
+    SampledModule,
     compute_dtype,
     outside_compiled_graphs,
     validate_input,
@@ -120,7 +119,7 @@ NetworkType = TypeVar("NetworkType")
 
 
 @final
-class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
+class LinearNetwork(SampledModule, Generic[NetworkType]):
     """Trainable network: `model(u)` maps `(…, T, m)` to `(…, T, p)`, before training exactly as `net.simulate` does.
 
     `net.to_torch(dt)` constructs one. Parameters are float64 on any device; kernels are built in float64 and rounded
@@ -129,6 +128,8 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
     Trainable parts are "poles" (decay rates and frequencies), "couplings" inside coupled blocks, "B", "C", "D" and
     "held", the rates of integrators, undamped and unstable poles, which training may make unstable. Decay rates are
     e^p with p limited to ±16 around its initial value.
+
+    `state_dict` also has dt and hold, and `load_state_dict` refuses others.
 
     Parameters
     ----------
@@ -357,20 +358,15 @@ class LinearNetwork(DoublePrecisionModule, Generic[NetworkType]):
         self, samples: Tensor, initial: InitialState, plan: Plan, *, with_end: bool
     ) -> Kernels | None:
         """Return kernels computed by a CUDA graph, or None where they are computed without one."""
-        tensors = parameters_of(self)
-        parameters = list(tensors.values())
-        starts_in_w = initial.z is None and not grows_fast(self.growth * self.dt)
-        needs_state = plan.algorithm == "convolution" and (with_end or initial.w is not None)
-        if needs_state or not starts_in_w or not can_capture(parameters, plan) or n_block_sizes(self._buffers):
+        if not needs_kernels_only(plan, initial, growth=self.growth * self.dt, with_end=with_end):
             return None
-        names, buffers, steps, dtype = tuple(tensors), dict(self._buffers), samples.shape[1], samples.dtype
+        steps, dtype = samples.shape[1], samples.dtype
 
-        def kernels_of(*values: Tensor) -> Kernels:
-            system = build_system({**dict(zip(names, values, strict=True)), **buffers})
-            return build_kernels(one_step(system, self.dt, linear=self.hold == "linear"), plan, steps, dtype)
+        def build(tensors: dict[str, Tensor]) -> Kernels:
+            step = one_step(build_system(tensors), self.dt, linear=self.hold == "linear")
+            return build_kernels(step, plan, steps, dtype)
 
-        key = (*graph_key(plan, steps, dtype), *(id(values) for values in buffers.values()))
-        return self.cuda_graphs.kernels(key, kernels_of, tuple(parameters))
+        return self.cuda_graphs.kernels(graph_key(plan, steps, dtype), build, parameters_of(self), dict(self._buffers))
 
     def _run_at_times(
         self, u: Tensor, times: Tensor, *, state: Tensor | None, x0: Tensor | None, return_state: bool

@@ -153,6 +153,13 @@ def run_plan(
     return y, compute_end_state(step, u, w, width=plan.width) if with_end else None
 
 
+def needs_kernels_only(plan: Plan, initial: "InitialState", *, growth: float, with_end: bool) -> bool:
+    """Return True if a run is one of kernels: no single steps, no first sample apart, no states of a convolution."""
+    if plan.algorithm == "steps" or initial.z is not None or grows_fast(growth):
+        return False
+    return plan.algorithm != "convolution" or (initial.w is None and not with_end)
+
+
 def build_kernels(step: OneStep, plan: Plan, steps: int, dtype: torch.dtype) -> Kernels:
     """Build the kernels of a plan other than single steps for records of a length and a type."""
     if plan.algorithm == "convolution":

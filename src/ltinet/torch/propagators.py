@@ -130,8 +130,9 @@ def scalar_powers(system: TensorSystem, length: float, counts: Tensor) -> tuple[
     """
     rates = torch.stack([system.scalar_rates, system.scalar_frequencies])
     re, im = _Powers.apply(length, counts.to(rates.dtype), rates)
-    n_pairs = system.frequencies.shape[-1]
-    return re[..., :n_pairs], im[..., :n_pairs], re[..., n_pairs:]
+    sizes = [system.frequencies.shape[-1], system.real_rates.shape[-1]]
+    re_of_pairs, reals = re.split(sizes, -1)
+    return re_of_pairs, im.split(sizes, -1)[0], reals
 
 
 class _Powers(torch.autograd.Function):
@@ -144,9 +145,10 @@ class _Powers(torch.autograd.Function):
     def forward(length: float, counts: Tensor, rates: Tensor) -> tuple[Tensor, Tensor]:
         # kλh = product + error, and e^{x + δ} = e^x (1 + δ), cos(y + δ) = cos y − δ sin y to first order.
         scaled, k = rates * length, counts.unsqueeze(-1)
-        scaling_error = _product_error(rates, length, scaled)
         product = scaled.unsqueeze(-2) * k
-        error = _integer_product_error(scaled.unsqueeze(-2), k, product) + scaling_error.unsqueeze(-2) * k
+        error = _integer_product_error(scaled.unsqueeze(-2), k, product)
+        if length != 1.0:
+            error = error + _product_error(rates, length, scaled).unsqueeze(-2) * k
         magnitude = torch.exp(product[0]) * (1.0 + error[0])
         cosine, sine = torch.cos(product[1]), torch.sin(product[1])
         return magnitude * (cosine - error[1] * sine), magnitude * (sine + error[1] * cosine)
@@ -177,14 +179,14 @@ def _product_error(a: Tensor, b: float, product: Tensor) -> Tensor:
     b1 = scaled - (scaled - b)
     b2 = b - b1
     error = ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
-    return torch.where(torch.isfinite(error), error, 0.0)
+    return torch.nan_to_num(error, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _integer_product_error(a: Tensor, k: Tensor, product: Tensor) -> Tensor:
     """Return the rounding error of the product a k for integers k below 2²⁶, which need no splitting."""
     a1, a2 = _split_double(a)
     error = (a1 * k - product) + a2 * k
-    return torch.where(torch.isfinite(error), error, 0.0)
+    return torch.nan_to_num(error, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _split_double(a: Tensor) -> tuple[Tensor, Tensor]:
@@ -208,7 +210,8 @@ class OneStep(NamedTuple):
 
 def one_step(system: TensorSystem, length: float, *, linear: bool) -> OneStep:
     """Compute the matrices of a step; cost O(n m) and a matrix exponential for each coupled block."""
-    decay, first, second = propagator_and_input_integrals(system, length)
+    decay, integrals = propagator_and_input_integrals(system, length, count=2 if linear else 1)
+    first, second = integrals[0], integrals[-1]
     if not linear:
         zero = torch.zeros_like(first)
         return OneStep(system, length, decay, first, zero, first, system.D)
@@ -216,8 +219,10 @@ def one_step(system: TensorSystem, length: float, *, linear: bool) -> OneStep:
     return OneStep(system, length, decay, first - second, second, Gamma, system.D + system.C @ second)
 
 
-def propagator_and_input_integrals(system: TensorSystem, length: float) -> tuple[Propagator, Tensor, Tensor]:
-    """Compute P, h φ₁(Ah) B and h φ₂(Ah) B, the latter two `(…, n, m)`; leading axes are those of several systems."""
+def propagator_and_input_integrals(
+    system: TensorSystem, length: float, *, count: int
+) -> tuple[Propagator, list[Tensor]]:
+    """Compute P and h φ₁(Ah) B, for a count of 2 also h φ₂(Ah) B, `(…, n, m)`; leading axes are those of several systems."""
     one = torch.ones(1, device=system.B.device)
     re, im, reals = (powers.squeeze(-2) for powers in scalar_powers(system, length, one))
     blocks = [propagate_block(F, G, length) for F, G in zip(system.blocks, system.block_inputs, strict=True)]
@@ -225,14 +230,15 @@ def propagator_and_input_integrals(system: TensorSystem, length: float) -> tuple
     n_pairs = system.frequencies.shape[-1]
     b_re, b_im, b_real, _ = system.layout.split(system.B.mT)
     integrals = []
-    phi = pair_phi(system.scalar_rates * length, system.scalar_frequencies * length)
-    for factor, of_blocks in zip(phi, ([step.first for step in blocks], [step.second for step in blocks]), strict=True):
+    phi = pair_phi(system.scalar_rates * length, system.scalar_frequencies * length, count=count)
+    of_all_blocks = [step.first for step in blocks], [step.second for step in blocks]
+    for factor, of_blocks in zip(phi, of_all_blocks[:count], strict=True):
         f_re, f_im = (length * part[..., None, :n_pairs] for part in (factor.re, factor.im))
         f_real = length * factor.re[..., None, n_pairs:]
         dense = tuple(integral.movedim(-1, -3) for integral in of_blocks)
         joined = StateLayout.join(f_re * b_re - f_im * b_im, f_im * b_re + f_re * b_im, f_real * b_real, dense)
         integrals.append(joined.mT)
-    return decay, integrals[0], integrals[1]
+    return decay, integrals
 
 
 class BlockStep(NamedTuple):
@@ -281,8 +287,9 @@ def impulse_responses(step: OneStep, G: Tensor, count: int) -> Tensor:
     device = step.system.B.device
     counts = torch.cat([torch.arange(inner, device=device), inner * torch.arange(outer, device=device)])
     powers = scalar_powers(step.system, step.length, counts)  # of rows and columns in one call
-    rows = output_rows(step, inner, select_powers(powers, slice(inner)))
-    columns = input_columns(step, G, outer, stride=inner, scalars=select_powers(powers, slice(inner, None)))
+    of_rows, of_columns = zip(*(values.split([inner, outer], -2) for values in powers), strict=True)
+    rows = output_rows(step, inner, of_rows)
+    columns = input_columns(step, G, outer, stride=inner, scalars=of_columns)
     # (…, outer, m, n) × (…, inner, p, n) → (…, outer, m, inner, p)
     products = columns.flatten(-3, -2) @ rows.flatten(-3, -2).mT
     products = products.unflatten(-1, (inner, -1)).unflatten(-3, (outer, -1))

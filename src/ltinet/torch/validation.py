@@ -7,13 +7,13 @@ digits that a conversion to single precision has removed.
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from ltinet._util.text import format_count
-from ltinet.errors import InvalidSignalError
+from ltinet.errors import InvalidNetworkError, InvalidSignalError
 
 
 class DoublePrecisionModule(nn.Module):
@@ -25,6 +25,51 @@ class DoublePrecisionModule(nn.Module):
             return moved if moved.dtype == tensor.dtype else tensor.to(moved.device)
 
         return super()._apply(move, recurse)
+
+
+class SampledModule(DoublePrecisionModule):
+    """A module whose `state_dict` has its hold, and its time step unless that is a parameter.
+
+    Parameters have other outputs with another hold or time step: `load_state_dict` refuses them.
+    """
+
+    hold: Literal["linear", "zero"]
+
+    def get_extra_state(self) -> Tensor:
+        """Return the hold (1 for linear) and the time step (0 if it is a parameter) for `state_dict`.
+
+        Returns
+        -------
+        Tensor
+            Two numbers: a tensor, because many tools take no other values in a `state_dict`.
+        """
+        dt: object = self.dt
+        values = [float(self.hold == "linear"), dt if isinstance(dt, float) else 0.0]
+        return torch.tensor(values, dtype=torch.float64)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Raise InvalidNetworkError unless a `state_dict` has the hold and the time step of this module.
+
+        Parameters
+        ----------
+        state : Tensor
+            Result of `get_extra_state`.
+        """
+        saved, current = (_describe_sampling(*values.tolist()) for values in (state, self.get_extra_state()))
+        if saved != current:
+            raise InvalidNetworkError(
+                f"the state_dict is of a model with {saved}, but this model has {current}; construct it with {saved}"
+            )
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Load a `state_dict` that was saved without hold and time step, as by ltinet 0.2, like one that has them."""
+        state_dict.setdefault(f"{prefix}_extra_state", self.get_extra_state())
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _describe_sampling(is_linear: float, dt: float) -> str:
+    hold = f"hold={'linear' if is_linear else 'zero'!r}"
+    return f"dt={dt!r}, {hold}" if dt else hold
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -167,3 +167,23 @@ def test_nyquist_results_print_and_draw() -> None:
     assert_allclose(result.response[:, 0, 0], 2.0 / ((1j * result.omega + 1) * (1j * result.omega + 2)), rtol=1e-12)
     pytest.importorskip("matplotlib")
     assert result.plot().axes[0].get_xlabel() == "real part"
+
+
+def test_sensitivities_have_the_names_of_the_plant():
+    plant = ltinet.tf([1], [1, 1], inputs="valve", outputs="level")
+    S, T, CS, PS = plant.sensitivity(ltinet.pid(2.0))
+    names = [(*system.input_names, *system.output_names) for system in (S, T, CS, PS)]
+    assert names == [("level", "level"), ("level", "level"), ("level", "valve"), ("valve", "level")]
+
+
+def test_nyquist_plots_of_several_loops_draw_the_determinant():
+    diagonal = ltinet.append(ltinet.tf([4], [1, 3, 3, 1]), ltinet.tf([2], [1, 1]))
+    result = ltinet.nyquist(diagonal)
+    axes = result.plot().axes[0]
+    one, two = (4.0 / (1j * result.omega + 1.0) ** 3, 2.0 / (1j * result.omega + 1.0))
+    exact = (1.0 + one) * (1.0 + two) - 1.0
+    drawn = axes.lines[0].get_xdata() + 1j * axes.lines[0].get_ydata()
+    shown = np.isfinite(drawn)
+    assert shown.sum() > 10
+    np.testing.assert_allclose(drawn[shown], exact[shown], rtol=0.0, atol=1e-12 * np.abs(exact).max())
+    assert axes.get_title().startswith("det(I + L) − 1")

@@ -20,6 +20,7 @@ from ltinet.identification.report import format_poles
 from ltinet.identification.subspace import compress_hankel, decompose_subspace
 from ltinet.identification.uncertainty import (
     AmbiguousPolePair,
+    delayed_frequency_band,
     innovation_model,
     parameter_covariance,
     pole_uncertainties,
@@ -290,3 +291,26 @@ def test_orders_within_chance_are_admissible(score: float, is_admissible: bool) 
         for order, value in ((2, score), (10, 1.0))
     }
     assert admissible_orders(best, 2000, 1000) == ([2, 10] if is_admissible else [10])
+
+
+def test_bands_contain_delays() -> None:
+    rng = np.random.default_rng(11)
+    rig = ltinet.StateSpace([[-1.0]], [[2.0, -1.0]], [[1.0], [0.5]], input_delay=[0.7, 0.2])
+    t = 0.1 * np.arange(1200)
+    u = rng.standard_normal((1200, 2))
+    y = rig.simulate(u, t, hold="zero").y + 0.01 * rng.standard_normal((1200, 2))
+    found = ltinet.identify(u, y, dt=0.1, order=1, delay=[7, 2], hold="zero")
+    omega, times = np.array([0.0, 0.3, 2.0, 9.0]), np.array([0.0, 0.15, 0.65, 0.75, 4.0])
+    frequency, step = found.frequency_band(omega), found.step_band(times)
+    np.testing.assert_allclose(frequency.response, found.system.frequency_response(omega), rtol=1e-9)
+    np.testing.assert_allclose(
+        step.response, found.system.step_response(times).y.transpose(1, 2, 0), rtol=1e-9, atol=1e-12
+    )
+    assert np.all(step.deviation[:2] == 0.0, axis=(0, 1))[0]
+    # A delay known exactly changes neither deviation; at rest there is no phase but rounding.
+    core = delayed_frequency_band(frequency, -found.system.signal_settings.total_delay(2, 2))
+    np.testing.assert_allclose(frequency.magnitude_deviation, core.magnitude_deviation, rtol=1e-12)
+    np.testing.assert_allclose(frequency.phase_deviation[1:], core.phase_deviation[1:], rtol=1e-12)
+    phase = found.plot.bode(omega[1:], pairs=[(0, 0)]).axes[1].get_lines()[0].get_ydata()
+    exact = np.rad2deg(np.angle(rig.frequency_response(omega[1:])[:, 0, 0]))
+    assert np.all(np.abs((phase - exact + 180.0) % 360.0 - 180.0) < 1.0)

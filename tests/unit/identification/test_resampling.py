@@ -99,3 +99,24 @@ def test_experiments_need_one_step() -> None:
         ltinet.identify([u], [y], t=times, order=2)
     with pytest.raises(InvalidSignalError, match="t has 700 times and u has 800 samples"):
         ltinet.identify([u[:700], u[700:]], [y[:700], y[700:]], t=[times[0], times[0]], order=2)
+
+
+def test_messages_on_missing_and_repeated_times():
+    rng = np.random.default_rng(3)
+    t = 0.1 * np.arange(200)
+    u, y = rng.standard_normal((2, 200))
+    kept = np.delete(np.arange(200), [50, 120])
+    with pytest.raises(ltinet.InvalidSignalError, match=r"2 samples missing .* the first after sample 50 at 4\.9"):
+        ltinet.identify(u[kept], y[kept], t=t[kept])
+    t[60] = t[59]
+    with pytest.raises(ltinet.InvalidSignalError, match=r"samples 60 and 61 have the same time, 5\.9"):
+        ltinet.identify(u, y, t=t)
+
+
+def test_a_coarse_step_gives_a_note():
+    rng = np.random.default_rng(4)
+    t = np.cumsum(rng.uniform(0.05, 0.15, 2000))
+    u = np.repeat(rng.choice([-1.0, 1.0], 20), 100)
+    y = np.convolve(u, np.exp(-0.05 * np.arange(100)))[:2000]
+    notes = ltinet.identify(u, y, t=t, resample=1.0, order=1, delay=0, refine=False).notes
+    assert any("times the usual one" in note for note in notes)

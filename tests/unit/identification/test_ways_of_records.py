@@ -1,5 +1,9 @@
 """Parts of record identification on drawn systems: each does what its equation says."""
 
+import io
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import linalg, signal
@@ -7,6 +11,7 @@ from scipy import linalg, signal
 import ltinet
 from drawn_records import drawn_system, record, run
 from ltinet.errors import InvalidSignalError
+from ltinet.identification.delay_estimation import bound_delays, estimate_delays
 from ltinet.identification.linear_parameters import (
     ModalDrive,
     compress_regressors,
@@ -16,8 +21,9 @@ from ltinet.identification.linear_parameters import (
     simulated_outputs,
 )
 from ltinet.identification.modal_model import to_continuous_time, undriven_modal_model
+from ltinet.identification.order_selection import EstimationSettings
 from ltinet.identification.output_error import ParameterLayout
-from ltinet.identification.preprocessing import estimate_delays, fit_autoregression, whiten
+from ltinet.identification.preprocessing import fit_autoregression, whiten
 from ltinet.identification.records import Record
 from ltinet.identification.subspace import METHODS, compress_hankel, decompose_subspace
 
@@ -174,7 +180,7 @@ def test_delays_are_found(seed):
     longest = max(delays)
     early = np.stack([one.u[d : len(one) - longest + d, j] for j, d in enumerate(delays)], axis=1)
     late = Record(early, one.y[: len(one) - longest])
-    assert estimate_delays((late,)) == delays
+    assert bound_delays((late,)) == delays
     assert np.array_equal(late.shifted(delays).u, one.u[longest : len(late)])
 
 
@@ -229,7 +235,7 @@ def test_delays_of_inputs_that_are_held_for_several_samples(n_samples, n_held):
     plant = ltinet.construct(([[-1.0, 3.0**0.5], [-(3.0**0.5), -1.0]], [[0.0], [1.0]], [[1.0, 0.0]]))
     y = plant.simulate(np.vstack([np.zeros((6, 1)), u[:-6]]), 0.1 * np.arange(n_samples), hold="zero").y
     noise = 0.05 * np.std(y) * rng.standard_normal(y.shape)
-    assert estimate_delays((Record(u, y + noise),)) == (6,)
+    assert bound_delays((Record(u, y + noise),)) == (6,)
 
 
 @pytest.mark.parametrize(("every", "order"), [(5, None), (12, 2), (37, None), (37, 2)])
@@ -248,3 +254,72 @@ def test_records_with_gaps_every_few_samples(every, order):
     assert "pole " in str(found)
     if order == 2:
         assert np.abs(found.poles() - plant.poles()).max() < 0.05
+
+
+def test_delay_of_an_overdamped_plant():
+    """The first coefficients of a smooth response are tiny: the first significant one comes some samples late."""
+    rng = np.random.default_rng(20)
+    plant = ltinet.construct(
+        ([[-0.625, -0.0625], [1.0, 0.0]], [[1.0], [0.0]], [[0.0, 0.0625]])
+    )  # 1/((8 s + 1)(2 s + 1))
+    u = np.repeat(rng.choice([-1.0, 1.0], 80), 50)
+    y = plant.simulate(np.concatenate([np.zeros(7), u[:-7]]), 0.1 * np.arange(len(u)), hold="zero").y
+    y += 0.005 * rng.standard_normal(y.shape)
+    records = (Record(u[:, None] - u.mean(), y - y.mean()),)
+    settings = EstimationSettings(
+        1, True, "constant", linear=False, scale=y.std(axis=0), stable=True, may_grow=False, longest=len(u)
+    )
+    bound = bound_delays(records)
+    assert bound is not None
+    assert bound[0] is None or bound[0] > 8
+    estimate = estimate_delays(records, settings)
+    assert estimate.samples[0] in (6, 7)
+    first, last = estimate.ranges[0]
+    assert first <= 7 <= last
+
+
+def test_parts_shorter_than_the_estimated_delay():
+    """A part between gaps that is no longer than the delay holds no input that belongs to its outputs."""
+    rng = np.random.default_rng(21)
+    u = np.repeat(rng.choice([-1.0, 1.0], 300), 5)
+    y = signal.lfilter([0.0, 0.2], [1.0, -0.8], np.concatenate([np.zeros(15), u[:-15]]))
+    y += 0.02 * rng.standard_normal(len(u))
+    y[[700, 713, 726]] = np.nan
+    result = ltinet.identify(u, y, dt=0.1, order=1, refine=False)
+    assert result.delay == (15,)
+    assert result.residuals(u, y).residuals[0].shape[1] == 1
+
+
+def test_drift_warning():
+    rng = np.random.default_rng(22)
+    u = np.repeat(rng.choice([-1.0, 1.0], 100), 20)
+    y = signal.lfilter([0.0, 0.1], [1.0, -0.9], u) + 0.01 * rng.standard_normal(len(u))
+    drift = 2.0 * np.linspace(0.0, 1.0, len(u))
+    warned = ltinet.identify(u, y + drift, dt=1.0, order=2, delay=0, refine=False)
+    assert any('trend="linear"' in warning for warning in warned.warnings)
+    for known in (
+        ltinet.identify(u, y, dt=1.0, order=1, delay=0, refine=False),
+        ltinet.identify(u, y + drift, dt=1.0, order=1, delay=0, trend="linear", refine=False),
+    ):
+        assert not any('trend="linear"' in warning for warning in known.warnings)
+
+
+def test_summary_has_gain_time_constant_and_units():
+    rng = np.random.default_rng(23)
+    t = 0.5 * np.arange(1500)
+    u = np.repeat(rng.choice([-1.0, 1.0], 150), 10)
+    pole = np.exp(-0.5 / 4.0)
+    y = signal.lfilter([0.0, 3.0 * (1.0 - pole)], [1.0, -pole], np.concatenate([np.zeros(4), u[:-4]]))
+    y += 0.03 * rng.standard_normal(len(u))
+    lines = ["time (s),u,y", *(f"{a},{b},{c}" for a, b, c in zip(t, u, y, strict=True))]
+    table = ltinet.read_table(io.BytesIO("\n".join(lines).encode()))
+    result = ltinet.identify(table.values[:, :1], table.values[:, 1:], t=t, order=1)
+    text = str(replace(result, time_unit=table.time_unit))
+    assert "4 samples (2 s)" in text
+    assert result.system.dcgain()[0, 0] == pytest.approx(3.0, rel=0.01)
+    gain = re.search(r"gain +(\S+) \[±(\S+)\]", text)
+    assert gain is not None
+    assert abs(float(gain[1]) - 3.0) <= float(gain[2]) < 0.1
+    constant = re.search(r"τ (\S+) s", text)
+    assert constant is not None
+    assert float(constant[1]) == pytest.approx(4.0, rel=0.02)

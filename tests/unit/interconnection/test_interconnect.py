@@ -105,3 +105,13 @@ def test_inputs_that_stay_zero_must_be_named():
 def test_wrong_names_are_refused_with_advice(call, message):
     with pytest.raises(InvalidSystemError, match=message):
         call()
+
+
+def test_outputs_of_the_same_name_are_added_with_a_warning():
+    plant = ltinet.tf([1], [1, 1], inputs="u", outputs="y")
+    gains = [ltinet.ss([], [], [], [[k]], inputs="r", outputs="u") for k in (2.0, 3.0)]
+    with pytest.warns(UserWarning, match=r"sys2.u, sys3.u have the same name, and their sum drives sys1.u"):
+        both = ltinet.interconnect([plant, *gains], inputs="r", outputs="y")
+    assert both.dcgain() == 5.0
+    with pytest.raises(ltinet.InvalidSystemError, match="did you mean 'y'"):
+        ltinet.interconnect([plant, gains[0]], inputs="r", outputs="y1")

@@ -1,5 +1,7 @@
 """Named models with products satisfy the equations that they are lifted from."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -120,3 +122,53 @@ def test_smooth_runs_against_radau(name, parameters, duration, tol):
     visible = error > 1e-9 * peak  # Radau's own error is about 1e-10
     assert np.all(solution.error_estimate[visible] >= 0.3 * error[visible])
     assert np.all(solution.error_estimate[visible] <= 10.0 * error[visible])
+
+
+# The equations before they are lifted, solved by DOP853 with all output times as ends of steps.
+
+
+def unlifted_burgers(t, v, k):
+    full, h = values_with_ends(v, np.sin(3.0 * t) ** 2), 1.0 / (k + 1)
+    return 0.05 * np.diff(full, 2) / h**2 - v * (full[2:] - full[:-2]) / (2.0 * h)
+
+
+def unlifted_chafee_infante(t, v, k):
+    return np.diff(values_with_ends(v, np.sin(3.0 * t) ** 2), 2) * (k + 1) ** 2 + v - v**3
+
+
+def unlifted_fitzhugh_nagumo(t, x, k):
+    eps, q, (v, w) = 0.015, 0.05, x.reshape(2, k)
+    full = np.concatenate([v[:1] + 5e4 * t**3 * np.exp(-15.0 * t) / k, v, v[-1:]])
+    rate = eps * np.diff(full, 2) * k**2 + (v * (v - 0.1) * (1.0 - v) - w + q) / eps
+    return np.concatenate([rate, 0.5 * v - 2.0 * w + q])
+
+
+def unlifted_diode_ladder(t, v, _):
+    d = np.concatenate([v[:1], v[:-1] - v[1:]])
+    current = d + np.expm1(40.0 * d)
+    return np.concatenate([[0.5 * (1.0 + np.cos(0.6 * t)) - current[0]], current[1:]]) - np.append(current[1:], 0.0)
+
+
+UNLIFTED = {
+    "burgers": (unlifted_burgers, "n_states", 1, lambda t: np.sin(3.0 * t) ** 2, 1),
+    "chafee_infante": (unlifted_chafee_infante, "points", 1, lambda t: np.sin(3.0 * t) ** 2, 1),
+    "fitzhugh_nagumo": (unlifted_fitzhugh_nagumo, "points", 2, lambda t: [5e4 * t**3 * np.exp(-15.0 * t), 1.0], 2),
+    "diode_ladder": (unlifted_diode_ladder, "nodes", 1, lambda t: 0.5 * (1.0 + np.cos(0.6 * t)), 1),
+}
+
+
+@pytest.mark.parametrize("name", UNLIFTED)
+def test_lifted_models_solve_the_equations_that_they_are_lifted_from(name):
+    rate, parameter, factor, u, n_inputs = UNLIFTED[name]
+    k, t = 10, np.linspace(0.0, 2.0, 9)
+    v = np.zeros(factor * k)
+    states = [v]
+    for ends in pairwise(t):  # dense output of DOP853 is less accurate than its steps
+        v = solve_ivp(rate, ends, v, method="DOP853", rtol=1e-12, atol=1e-14, args=(k,)).y[:, -1]
+        states.append(v)
+    expected = np.array(states)
+    model = ltinet.named_system(name, **{parameter: k})
+    solution = ltinet.construct(model).simulate(ltinet.FunctionSignal(u, n_inputs=n_inputs), t, tol=1e-9)
+    computed = solution.states[:, : factor * k]
+    assert np.abs(computed - expected).max() <= 3e-9 * np.abs(expected).max()
+    assert np.abs(expected).max() > 0.01

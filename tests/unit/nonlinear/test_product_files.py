@@ -1,7 +1,6 @@
 """Files of models and networks with products: exact round trips, files of other programs, and damaged files."""
 
 import json
-import warnings
 
 import numpy as np
 import pytest
@@ -29,13 +28,11 @@ def test_models_are_restored(kind, suffix, tmp_path):
     model = models()[kind]
     path = tmp_path / f"model.{suffix}"
     ltinet.save_system(model, path)
-    restored = ltinet.load_model(path)
+    restored = ltinet.load_system(path)
     assert restored == model
     assert restored.linear.input_names == model.linear.input_names
     assert restored.scheduling_names == model.scheduling_names
     assert restored.linear.signal_settings == model.linear.signal_settings
-    with pytest.raises(ltinet.FileFormatError, match="load_model"):
-        ltinet.load_system(path)
 
 
 def test_files_of_other_programs(tmp_path):
@@ -48,41 +45,40 @@ def test_files_of_other_programs(tmp_path):
     np.savez(tmp_path / "axes.npz", **matrices, N=three_axes, H=H)
     scipy.io.savemat(tmp_path / "model.mat", {**matrices, "N": stacked, "H": sparse.csc_array(H)})
     for name in ("stacked.npz", "axes.npz", "model.mat"):
-        other = ltinet.load_model(tmp_path / name)
+        other = ltinet.load_system(tmp_path / name)
         assert np.allclose(other.H.toarray(), H, rtol=1e-14)
         assert all((one != two).nnz == 0 for one, two in zip(other.N, model.N, strict=True))
     np.savez(tmp_path / "bilinear.npz", **matrices, N=stacked)
-    assert isinstance(ltinet.load_model(tmp_path / "bilinear.npz"), ltinet.Bilinear)
+    assert isinstance(ltinet.load_system(tmp_path / "bilinear.npz"), ltinet.Bilinear)
     np.savez(tmp_path / "lpv.npz", **matrices, A_p=stacked)
-    assert ltinet.load_model(tmp_path / "lpv.npz").n_scheduling == 2
+    assert ltinet.load_system(tmp_path / "lpv.npz").n_scheduling == 2
 
 
 def test_faulty_model_files(tmp_path):
     model = models()["bilinear"]
     matrices = {"A": model.A, "B": model.B, "C": model.C}
+    stacked = np.ones((3, 6))
     for more, message in (
-        ({}, "load_system"),
-        ({"N": np.ones((3, 5))}, "N has shape"),
-        ({"H": np.ones((3, 5))}, "H has shape"),
+        ({"N": np.ones((3, 5)), "H": np.ones((3, 9))}, "N has shape"),
+        ({"H": np.ones((3, 5)), "N": stacked}, "H has shape"),
+        ({"A_p": stacked, "B_p": np.ones((3, 5))}, "B_p has shape"),
         ({"N": np.full((3, 6), np.nan)}, "not finite"),
         ({"ModelClass": np.array(["Other"])}, "class is 'Other'"),
     ):
         np.savez(tmp_path / "model.npz", **matrices, **more)
         with pytest.raises(ltinet.FileFormatError, match=message):
-            ltinet.load_model(tmp_path / "model.npz")
+            ltinet.load_system(tmp_path / "model.npz")
 
 
 @pytest.mark.parametrize("kind", ["bilinear", "lpv", "quadratic"])
 def test_networks_are_restored(kind, tmp_path):
     net = ltinet.construct(models()[kind])
     net.save(tmp_path / "net.safetensors")
-    restored = ltinet.load_product_network(tmp_path / "net.safetensors")
+    restored = ltinet.load(tmp_path / "net.safetensors")
     assert restored == net
     t, rng = np.linspace(0.0, 1.0, 11), np.random.default_rng(1)
     u, p = rng.normal(size=(11, 2)), rng.normal(size=(11, 2)) if net.n_scheduling else None
     assert np.array_equal(restored.simulate(u, t, p=p).y, net.simulate(u, t, p=p).y)
-    with pytest.raises(ltinet.FileFormatError, match="load_product_network"):
-        ltinet.load(tmp_path / "net.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -114,24 +110,68 @@ def test_damaged_networks_are_refused_even_with_a_valid_checksum(name, damage, t
 
     save_file(tensors, path, metadata={**metadata, "sha256": checksum(metadata["content"], tensors)})
     with pytest.raises(ltinet.FileFormatError, match="does not hold a complete network"):
-        ltinet.load_product_network(path)
+        ltinet.load(path)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".mat"])
 @pytest.mark.parametrize(
-    ("products", "warns"),
-    [({"N": np.eye(2)}, True), ({"H": np.ones((2, 4))}, True), ({"N": 100.0}, False), ({"H": np.eye(2)}, False)],
+    ("others", "kind"),
+    [
+        ({"N": np.eye(2)}, "Bilinear"),
+        ({"H": np.ones((2, 4))}, "QuadraticBilinear"),
+        ({"A_p": np.ones((2, 6))}, "LPV"),
+        ({"N": 100.0}, "StateSpace"),
+        ({"H": np.eye(2)}, "StateSpace"),
+        ({"N": "a note", "A_p": np.ones((2, 3))}, "StateSpace"),
+    ],
 )
-def test_linear_readers_warn_of_products_in_files_of_other_programs(tmp_path, suffix, products, warns):
+def test_shapes_tell_products_from_other_variables(tmp_path, suffix, others, kind):
     path = tmp_path / f"model{suffix}"
-    content = {"A": -np.eye(2), "B": np.ones((2, 1)), "C": np.ones((1, 2)), **products}
+    content = {"A": -np.eye(2), "B": np.ones((2, 1)), "C": np.ones((1, 2)), **others}
     if suffix == ".npz":
         np.savez(path, **content)
     else:
         scipy.io.savemat(path, content)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        assert ltinet.load_system(path).n_states == 2
-    assert [str(warning.message).rpartition("; ")[2] for warning in caught] == (
-        ["read the model with ltinet.load_model(path)"] if warns else []
-    )
+    assert type(ltinet.load_system(path)).__name__ == kind
+
+
+def test_products_in_a_struct(tmp_path):
+    content = {"A": -np.eye(2), "B": np.ones((2, 1)), "C": np.ones((1, 2)), "N": [[0.0, 1.0], [2.0, 3.0]]}
+    scipy.io.savemat(tmp_path / "model.mat", {"sys": content})
+    assert ltinet.load_system(tmp_path / "model.mat").N[0].toarray().tolist() == content["N"]
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("kind", ["bilinear", "lpv", "quadratic"])
+def test_descriptor_matrix_multiplies_products(kind, is_sparse, tmp_path):
+    rng, model = np.random.default_rng(2), models()[kind]
+    E = np.diag([2.0, 3.0, 5.0]) + 0.1 * rng.normal(size=(3, 3))
+    kept = sparse.csc_array if is_sparse else np.asarray
+    content = {"A": kept(E @ model.A), "B": E @ model.B, "C": np.array(model.C), "E": kept(E)}
+    for name in ("N", "A_p", "B_p", "C_p"):
+        parts = [np.asarray(part.toarray() if sparse.issparse(part) else part) for part in getattr(model.terms, name)]
+        if parts:
+            content[name] = np.hstack(parts if name == "C_p" else [E @ part for part in parts])
+    if kind == "quadratic":
+        content["H"] = E @ model.H.toarray()
+    scipy.io.savemat(tmp_path / "model.mat", content)
+    restored = ltinet.load_system(tmp_path / "model.mat")
+    x, u = rng.normal(size=3), rng.normal(size=2)
+    p = rng.normal(size=2) if kind == "lpv" else None
+    expected = ltinet.Bilinear(model.A, model.B, model.C, N=list(model.N)) if kind == "bilinear" else model
+    assert np.allclose(restored.derivative(x, u, p), expected.derivative(x, u, p), rtol=1e-13)
+
+
+def test_commands_refuse_models_with_products(tmp_path):
+    from ltinet.cli.sources import read_any_model, read_system, read_system_or_network
+
+    path = tmp_path / "model.npz"
+    ltinet.save_system(models()["lpv"], path)
+    ltinet.construct(models()["lpv"]).save(tmp_path / "net.safetensors")
+    for read in (read_system, read_system_or_network):
+        for name in (str(path), "example:burgers,n_states=5"):
+            with pytest.raises(ltinet.FileFormatError, match=r"for linear models; use Python"):
+                read(name)
+    with pytest.raises(ltinet.FileFormatError, match="for linear models"):
+        read_system_or_network(str(tmp_path / "net.safetensors"))
+    assert read_any_model(str(path)) == models()["lpv"]

@@ -115,7 +115,7 @@ def test_missing_methods_name_what_to_do():
     with pytest.raises(AttributeError, match="linearize"):
         model.poles  # noqa: B018
     net = ltinet.construct(model)
-    for name in ("to_torch", "export_c", "explore", "poles"):
+    for name in ("to_torch", "export_c", "poles"):
         with pytest.raises(AttributeError, match=r"net\.linear"):
             getattr(net, name)
 
@@ -163,3 +163,148 @@ def test_equality_compares_all_matrices():
     assert model == ltinet.QuadraticBilinear(model.A, model.B, model.C, H=H, N=N)
     assert model != ltinet.QuadraticBilinear(model.A, model.B, model.C, H=2.0 * H, N=N)
     assert model != ltinet.Bilinear(model.A, model.B, model.C, N=N)
+
+
+def pymor_model(*, with_mass=False, sampling_time=0.0, is_sparse=False):
+    pytest.importorskip("pymor")
+    from pymor.models.iosys import BilinearModel
+    from pymor.operators.numpy import NumpyMatrixOperator
+
+    rng = np.random.default_rng(5)
+    E = np.diag([2.0, 0.5, 3.0, 1.0]) + 0.1 * rng.normal(size=(4, 4)) if with_mass else np.eye(4)
+    A, N = rng.normal(size=(4, 4)) - 4.0 * np.eye(4), rng.normal(size=(2, 4, 4))
+    B, C, D = rng.normal(size=(4, 2)), rng.normal(size=(1, 4)), rng.normal(size=(1, 2))
+
+    def operator(matrix):
+        return NumpyMatrixOperator(sparse.csr_array(matrix) if is_sparse else matrix)
+
+    fom = BilinearModel(
+        operator(A), tuple(map(operator, N)), operator(B), operator(C), operator(D),
+        E=operator(E) if with_mass else None, sampling_time=sampling_time,
+    )  # fmt: skip
+    return fom, (E, A, N, B, C, D)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("with_mass", [False, True])
+def test_bilinear_model_of_pymor(with_mass, is_sparse):
+    fom, (E, A, N, B, C, D) = pymor_model(with_mass=with_mass, is_sparse=is_sparse)
+    model = ltinet.Bilinear.from_pymor(fom)
+    x, u = np.random.default_rng(6).normal(size=4), np.array([0.3, -0.7])
+    expected = np.linalg.solve(E, A @ x + B @ u + u[0] * (N[0] @ x) + u[1] * (N[1] @ x))
+    assert np.allclose(model.derivative(x, u), expected, rtol=1e-13)
+    assert np.array_equal(model.C, C)
+    assert np.array_equal(model.D, D)
+    assert ltinet.construct(fom).model == model
+    reduced = ltinet.reduce_products(fom, order=2).model
+    assert (
+        reduced
+        == ltinet.reduce_products(model, order=2).model
+        == ltinet.reduce_products(ltinet.construct(fom), order=2).model
+    )
+    with pytest.raises(ltinet.InvalidSystemError, match="from_pymor"):
+        ltinet.as_state_space(fom)
+
+
+def test_bilinear_model_of_pymor_in_discrete_time_is_refused():
+    with pytest.raises(ltinet.InvalidSystemError, match="continuous in time"):
+        ltinet.construct(pymor_model(sampling_time=0.1)[0])
+
+
+LATER = [
+    *[(name, "learning of models with products is not supported") for name in ("to_torch", "fit")],
+    *[(name, "export of models with products is not supported") for name in ("export_c", "export_fmu", "export_onnx")],
+    *[
+        (name, "analysis of models with products is not supported")
+        for name in ("poles", "bode", "margin", "norm", "tf")
+    ],
+    *[
+        (name, "belongs to linear models")
+        for name in ("frequency_response", "step_response", "to_control", "certificate")
+    ],
+]
+
+
+@pytest.mark.parametrize(("name", "message"), LATER)
+def test_methods_that_come_later_are_refused_in_one_sentence(name, message):
+    model = ltinet.Bilinear(-1.0, 1.0, 1.0, N=[[[1.0]]])
+    for thing, owner in ((model, "model"), (ltinet.construct(model), "net")):
+        with pytest.raises(AttributeError, match=rf"{message}; use {owner}\.linear, .*model\.linearize\(x0, u0\)$"):
+            getattr(thing, name)
+        assert not hasattr(thing, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["margin", "disk_margin", "nyquist", "norm", "sensitivity", "isstable", "pzmap", "condition_tradeoff", "reduce",
+     "as_state_space", "tf", "ss", "feedback", "block_diagonalize"],
+)  # fmt: skip
+def test_functions_for_linear_models_refuse_models_with_products(name):
+    model = ltinet.Bilinear(-1.0, 1.0, 1.0, N=[[[1.0]]])
+    for thing in (model, ltinet.construct(model)):
+        with pytest.raises(ltinet.InvalidSystemError, match=r"is not linear|takes a matrix A"):
+            getattr(ltinet, name)(thing)
+
+
+def test_further_routes_are_refused():
+    model = ltinet.Bilinear(-1.0, 1.0, 1.0, N=[[[1.0]]])
+    for call, message in (
+        (lambda: ltinet.construct(model, tolerance=1e-3), "reduce_products"),
+        (lambda: ltinet.reduce_products(model.linear, order=1), "ltinet.reduce"),
+        (lambda: ltinet.reduce_products(ltinet.named_system("burgers", n_states=1001), order=3), "at most 1000"),
+        (lambda: ltinet.QuadraticBilinear(-1.0, 1.0, 1.0, H=lambda x: x * x), "not lifted to products"),
+        (lambda: ltinet.Bilinear(-1.0, 1.0, 1.0, N=[lambda x: x]), "not lifted to products"),
+        (lambda: ltinet.interconnect([model], inputs=["u"], outputs=["y"]), "is not linear"),
+    ):
+        with pytest.raises(ltinet.InvalidSystemError, match=message):
+            call()
+
+
+def settled_model(kind):
+    rng = np.random.default_rng(8)
+    n, m = 6, 2
+    A, B, C = rng.normal(size=(n, n)) / 2.0 - 3.0 * np.eye(n), rng.normal(size=(n, m)), rng.normal(size=(1, n))
+    options = {
+        "inputs": ["valve (V)", "pump"], "outputs": ["T (K)"], "states": [f"s{i}" for i in range(n)], "hold": "zero",
+        "input_delay": [0.5, 0.0], "output_delay": 0.25, "u0": [1.0, 2.0], "y0": 300.0, "sample_time": 0.1,
+    }  # fmt: skip
+    N = [0.1 * rng.normal(size=(n, n)) for _ in range(m)]
+    if kind == "lpv":
+        return ltinet.LPV(A, B, C, A_p=[N[0]], scheduling=["speed"], **options)
+    if kind == "quadratic":
+        return ltinet.QuadraticBilinear(A, B, C, N=N, H=0.1 * rng.normal(size=(n, n * n)), **options)
+    return ltinet.Bilinear(A, B, C, N=N, **options)
+
+
+@pytest.mark.parametrize("kind", ["bilinear", "lpv", "quadratic"])
+def test_names_and_settings_survive_construction_files_linearization_and_reduction(kind, tmp_path):
+    model = settled_model(kind)
+    net = ltinet.construct(model)
+    ltinet.save_system(model, tmp_path / "model.mat")
+    net.save(tmp_path / "net.safetensors")
+    others = [
+        net, model.linearize(), ltinet.reduce_products(model, order=3).model, ltinet.load_system(tmp_path / "model.mat"),
+        ltinet.load(tmp_path / "net.safetensors"), ltinet.load(tmp_path / "net.safetensors").model,
+    ]  # fmt: skip
+    for other in others:
+        assert other.input_names == ("valve (V)", "pump")
+        assert other.output_names == ("T (K)",)
+        assert other.input_delay.tolist() == [0.5, 0.0]
+        assert other.output_delay.tolist() == [0.25]
+        assert other.u0.tolist() == [1.0, 2.0]
+        assert other.y0.tolist() == [300.0]
+        assert (other.hold, other.sample_time, other.dt) == ("zero", 0.1, None)
+    for other in (model.linearize(), others[3], others[5]):
+        assert other.state_names == model.state_names
+    if kind == "lpv":
+        assert all(other.scheduling_names == ("speed",) for other in (others[2], others[3], others[5]))
+    solution = net.simulate(np.ones((4, 2)), [0.0, 0.1, 0.2, 0.3], p=np.ones(4) if kind == "lpv" else None)
+    assert solution.output_names == ("T (K)",)
+
+
+def test_with_names():
+    renamed = settled_model("lpv").with_names(outputs=["out"])
+    assert renamed.output_names == ("out",)
+    assert renamed.input_names == ("valve (V)", "pump")
+    assert renamed.scheduling_names == ("speed",)
+    assert renamed.hold == "zero"

@@ -5,6 +5,8 @@ import pytest
 from flint import arb, arb_mat, ctx
 
 import ltinet
+from ltinet.nonlinear.scipy_solvers import bandwidths
+from ltinet.nonlinear.simulation import choose_method
 from support.nonlinear_references import dop853_states, outputs, random_case, taylor_states
 
 _REFERENCE = 2e-12  # error of DOP853 with a relative tolerance of 1e-13, relative to the peak
@@ -69,18 +71,6 @@ def test_all_methods_agree(method):
     y = reference(0)
     assert np.abs(solution.y - y).max() <= 3.0 * tol * np.abs(y).max()
     assert solution.stats["method"] == method
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_vanishing_products_give_the_linear_solution(seed):
-    model, u, t, x0, hold = random_case(seed)
-    zero = ltinet.Bilinear(model.A, model.B, model.C, model.D)
-    u = u[:, : model.n_inputs]
-    net, linear = ltinet.construct(zero), ltinet.construct(zero.linear)
-    expected = linear.simulate(u, t, x0=x0, hold=hold).y
-    method = "exact_steps" if hold == "zero" else "collocation"
-    for solution in (net.simulate(u, t, x0=x0, hold=hold), net.simulate(u, t, x0=x0, hold=hold, method=method)):
-        assert np.abs(solution.y - expected).max() <= 1e-13 * np.abs(expected).max()
 
 
 def test_smooth_input_and_dense_output():
@@ -238,7 +228,9 @@ def test_single_times_and_empty_batches():
 def test_model_without_states():
     model = ltinet.LPV([], [], [], [[1.0]], D_p=[[[2.0]]])
     t = np.linspace(0.0, 1.0, 5)
-    assert np.allclose(ltinet.construct(model).simulate(t, t, p=t).y[:, 0], t + 2.0 * t**2, rtol=1e-15)
+    for method in (None, "collocation", "LSODA"):
+        y = ltinet.construct(model).simulate(t, t, p=t, method=method).y[:, 0]
+        assert np.allclose(y, t + 2.0 * t**2, rtol=1e-15)
 
 
 def test_uneven_samples_need_few_steps():
@@ -317,3 +309,37 @@ def test_scheduling_signals_are_matched_by_name():
     assert np.array_equal(net.simulate(t, t, p={"b": 2.0 * t, "a": t}).y, expected)
     table = ltinet.Table(t, np.column_stack([2.0 * t, t]), ("b", "a"), None, ())
     assert np.array_equal(net.simulate(t, t, p=table).y, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "bands"),
+    [
+        ("burgers", {"n_states": 30}, (1, 1)),
+        ("boundary_heat", {"points": 10}, (10, 10)),
+        ("diode_ladder", {"nodes": 5}, None),
+    ],
+)
+def test_bandwidths_are_those_of_the_jacobian(name, parameters, bands):
+    model, rng = ltinet.named_system(name, **parameters), np.random.default_rng(0)
+    rows, columns = np.nonzero(model.jacobian(rng.normal(size=model.n_states), rng.normal(size=model.n_inputs)))
+    assert bandwidths(model) == bands
+    if bands is not None:
+        assert bands == ((rows - columns).max(), (columns - rows).max())
+
+
+@pytest.mark.parametrize("n_states", [40, 260])  # dense and sparse equations
+@pytest.mark.parametrize("method", ["LSODA", "BDF"])
+def test_solvers_with_banded_and_sparse_jacobians(n_states, method):
+    model = ltinet.named_system("burgers", n_states=n_states)
+    t = np.linspace(0.0, 0.1, 3)
+    net = ltinet.construct(model)
+    expected = net.simulate(lambda t: np.sin(20.0 * t) ** 2, t, method="collocation", tol=1e-9).states
+    solution = net.simulate(lambda t: np.sin(20.0 * t) ** 2, t, method=method, tol=1e-5)
+    assert np.abs(solution.states - expected).max() <= 3e-5 * np.abs(expected).max()
+
+
+def test_choice_of_the_method_for_large_models():
+    banded = ltinet.named_system("burgers", n_states=501)
+    assert choose_method(banded, largest_block=1, is_piecewise_constant=False) == "LSODA"
+    lifted = ltinet.named_system("fitzhugh_nagumo", points=170)
+    assert choose_method(lifted, largest_block=1, is_piecewise_constant=False) == "BDF"

@@ -73,8 +73,8 @@ def test_the_bound_is_told_for_short_runs_and_on_request():
     net = ltinet.construct(SYSTEM)
     t = np.linspace(0.0, 1.0, 20_002)
     assert net.simulate(t, t).plot().axes[0].get_title() == ""
-    assert net.simulate(t, t).plot(bound=True).axes[0].get_title().startswith("simulation errors below")
-    assert net.simulate(T, T).plot().axes[0].get_title().startswith("simulation errors below")
+    assert net.simulate(t, t).plot(bound=True).axes[0].get_title().startswith("numerical errors below")
+    assert net.simulate(T, T).plot().axes[0].get_title().startswith("numerical errors below")
     assert net.simulate(T, T).plot(bound=False).axes[0].get_title() == ""
 
 
@@ -98,7 +98,7 @@ def test_approximated_delays_are_in_the_title():
     loop = ltinet.feedback(ltinet.pid(1.0, 0.1) * plant)
     title = loop.simulate(np.ones(61), np.linspace(0.0, 60.0, 61)).plot().axes[0].get_title()
     assert "Padé approximants of order 4" in " ".join(title.split())
-    assert "simulation errors below" in title
+    assert "numerical errors below" in title
 
 
 def test_long_names_fit_beside_their_panels():

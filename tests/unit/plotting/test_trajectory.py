@@ -128,10 +128,10 @@ def test_a_bound_is_a_band_where_it_can_be_seen_and_always_a_number():
     wide = draw_outputs(T, y, bound=np.full((21, 1), 0.1), ax=axes_of_size())
     edge = wide.collections[0].get_paths()[0].vertices
     assert edge[:, 1].max() == pytest.approx(y.max() + 0.1)
-    assert wide.get_title() == "simulation errors below 0.1"
+    assert wide.get_title() == "numerical errors below 0.1"
     thin = draw_outputs(T, y, bound=[1e-12], ax=axes_of_size())
     assert len(thin.collections) == 0
-    assert thin.get_title() == "simulation errors below 1e-12"
+    assert thin.get_title() == "numerical errors below 1e-12"
 
 
 def test_a_bound_without_limits_leaves_the_lines_readable():

@@ -13,7 +13,7 @@ from learnt_systems import KINDS, network_of, off_by
 from ltinet.torch.planner import AlgorithmName, Plan
 
 STEPS = 10_000
-FP64 = 1e-12  # of the peak: ten thousand steps of one rounding each
+FP64 = 2 * STEPS * 2.0**-53  # of the peak: a rounding in each step of either run
 FP32 = {"pde": 1e-4}
 
 

@@ -4,6 +4,7 @@ import flint
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from learnt_systems import KINDS
 from ltinet._util.floating_point import EPS
@@ -21,6 +22,16 @@ def exact_phi(z: complex) -> tuple[complex, complex]:
         return 1.0, 0.5
     first = (number.exp() - 1) / number
     return complex(first), complex((first - 1) / number)
+
+
+@pytest.mark.slow
+def test_tracing_leaves_no_tensors_behind() -> None:
+    """Tensors without values, as `torch.export` uses them, must not enter a cache of the process."""
+    x = torch.rand(3, dtype=torch.float64)
+    with FakeTensorMode() as mode:
+        traced = pair_phi(mode.from_tensor(x), mode.from_tensor(x))
+    assert isinstance(traced[0].re, FakeTensor)
+    assert type(pair_phi(x, x)[0].re) is torch.Tensor
 
 
 SIZES = [0.0, 1e-300, 1e-9, 1e-3, 0.3, 0.999, 1.001, 3.0, 30.0]

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from learnt_systems import KINDS, network_of
+from ltinet.nn import StateSpaceLayer
 from ltinet.torch.linear_network import LinearNetwork
 from ltinet.torch.planner import AlgorithmName, Plan
 
@@ -117,3 +118,39 @@ def test_per_sample_gradients_by_vmap() -> None:
         each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(values, samples(4, 60, 2).to(model.B.device))
         found.append([own.cpu() for own in each.values()])
     assert_equal(*found)
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+@pytest.mark.parametrize("mixing", [False, True])
+@pytest.mark.parametrize("init", ["s4d_lin", "hippo_legt"])
+def test_state_space_layers(init: str, mixing: bool, hold: str) -> None:
+    torch.manual_seed(3)
+    here = StateSpaceLayer(3, 8, init=init, mixing=mixing, hold=hold)
+    there = copy.deepcopy(here).to("cuda")
+    for call in range(5):
+        u = samples(2, 150, 3, seed=call)
+        found = []
+        for layer in (here, there):
+            layer.zero_grad()
+            samples_there = u.to(layer.B.device)
+            whole = layer(samples_there)
+            first, state = layer(samples_there[:, :60], return_state=True)
+            pieces = torch.cat([first, layer(samples_there[:, 60:], state=state)], 1)
+            (whole.square().mean() + pieces.mean()).backward()
+            grads = [own.grad for own in layer.parameters() if own.numel()]
+            found.append([values.cpu() for values in (whole.detach(), pieces.detach(), *grads)])
+        assert_equal(*found, bound=1e-9)
+        with torch.no_grad():
+            here.log_dt.add_(0.01)
+            there.log_dt.add_(0.01)
+    assert there.cuda_graphs.failure is None
+
+
+def test_records_of_many_lengths_in_turn() -> None:
+    torch.manual_seed(3)
+    here = StateSpaceLayer(3, 8)
+    there = copy.deepcopy(here).to("cuda")
+    for _ in range(4):
+        for steps in range(100, 107):
+            u = samples(2, steps, 3, seed=steps)
+            assert_equal([here(u).detach()], [there(u.cuda()).detach().cpu()])

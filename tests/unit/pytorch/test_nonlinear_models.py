@@ -137,8 +137,17 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         nn.Stack(network(1, 2), nn.Polynomial(1))
     with pytest.raises(ltinet.InvalidNetworkError, match="at least one part"):
         nn.Stack()
-    with pytest.raises(ltinet.InvalidNetworkError, match="the map needs 2 outputs and 2 inputs"):
+    with pytest.raises(ltinet.InvalidNetworkError, match="network has 1 inputs and 1 outputs, but the last 2 inputs"):
         nn.Feedback(network(), nn.Polynomial(2))
+    with pytest.raises(ltinet.InvalidNetworkError, match="the last 1 inputs and 1 outputs are those of the map; give"):
+        nn.Feedback(network(), nn.Polynomial(1))  # would have no inputs and no outputs
+    for swapped in (
+        lambda: nn.wiener(nn.Polynomial(1), network()),
+        lambda: nn.hammerstein(network(), nn.Polynomial(1)),
+        lambda: nn.wiener_hammerstein(network(), network(), nn.Polynomial(1)),
+    ):
+        with pytest.raises(ltinet.InvalidNetworkError, match=r"; the order is nn\.(wiener|hammerstein)"):
+            swapped()
     with pytest.raises(ltinet.InvalidNetworkError, match="degree must be an integer of at least 1, got 0"):
         nn.Polynomial(1, 0)
     with pytest.raises(ltinet.InvalidSignalError, match="tuple of 2"):

@@ -12,13 +12,14 @@ from torch.nn.utils import prune
 
 import ltinet
 from ltinet import nn
-from ltinet.errors import InvalidNetworkError, InvalidSignalError
+from ltinet.errors import InvalidNetworkError, InvalidSignalError, InvalidSystemError
 from ltinet.systems.hippo import s4d_inv_poles, s4d_legs_poles, s4d_lin_poles
 from ltinet.torch.channels import _ChannelConvolution, run_channels_in_blocks
 from ltinet.torch.planner import Plan
 from ltinet.torch.uniform import time_block_kernels
 
-STARTS = ("s4d_lin", "s4d_inv", "s4d_legs", "hippo_legs", "legt", "fout")
+SIZES = {"s4d_lin": 8, "s4d_inv": 8, "s4d_legs": 8, "hippo_legs": 8, "hippo_legt": 8, "hippo_fout": 9}
+STARTS = tuple(SIZES)
 # Coupled blocks are scaled by cond(T) ≤ 1e4 and lose as many units of rounding; others lose a few dozen.
 ROUNDING = 1e-11
 RINGING = ltinet.construct(([[-0.3, 2.0], [-2.0, -0.3]], [[1.0], [0.5]], [[1.0, 0.2]], [[0.1]]))
@@ -57,18 +58,83 @@ def test_poles_of_hippo_legs_are_the_negative_integers():
     assert not poles.imag.any()
 
 
+@pytest.mark.parametrize("mixing", [False, True])
+@pytest.mark.parametrize("init", STARTS)
+def test_poles_stay_stable_under_large_random_steps(init, mixing):
+    layer = nn.StateSpaceLayer(2, 65 if init == "hippo_fout" else 64, init=init, mixing=mixing)
+    rng = torch.Generator().manual_seed(1)
+    for _ in range(3):
+        with torch.no_grad():
+            for values in filter(lambda values: values.requires_grad, layer.parameters()):
+                values.add_(torch.randn(values.shape, generator=rng, dtype=values.dtype))
+        assert layer.poles.real.max() < 0.0
+
+
+def test_fout_needs_pairs_of_cosine_and_sine():
+    with pytest.raises(InvalidSystemError, match=r"n_states must be odd for hippo_fout, .* got 64; give 63 or 65"):
+        nn.StateSpaceLayer(2, 64, init="hippo_fout")
+
+
+def test_rates_that_do_not_decay_are_not_trained():
+    """As in `net.to_torch`."""
+    torch.manual_seed(0)
+    layer = nn.StateSpaceLayer(1, init=(np.diag([0.0, 0.3, -1.0]), np.ones((3, 1)), np.ones((1, 3))), dt=0.1)
+    before = layer.poles
+    layer(torch.ones(1, 20, 1)).square().mean().backward()
+    with torch.no_grad():
+        for values in layer.parameters():
+            if values.grad is not None:
+                values -= 0.1 * values.grad
+    after = layer.poles
+    assert np.array_equal(np.sort(after.real)[:, 1:], np.sort(before.real)[:, 1:])
+    assert not np.array_equal(after, before)
+
+
+@pytest.mark.parametrize("mixing", [False, True])
+def test_published_layers_are_those_with_another_C_and_D(mixing):
+    """The recurrence x_k = Λ x_{k−1} + Γ u_k, y_k = Re(C x_k) + D u_k of S4D, S5 and LRU, from `layer.B` and `layer.C`."""
+    torch.manual_seed(2)
+    d, n = 3, 4
+    layer = nn.StateSpaceLayer(d, 2 * n, dt=0.1, mixing=mixing)
+    u = torch.randn(30, d, dtype=torch.complex128).real
+    with torch.no_grad():
+        if mixing:
+            poles, (b_re, b_im) = torch.from_numpy(layer.poles[:n]), layer.B.view(2, n, d)
+            c_re, c_im = layer.C.view(d, 2, n).movedim(1, 0)
+            weights, gains = "nd,d->n", "dn,n->d"
+        else:
+            poles = torch.from_numpy(layer.poles[:, :n])
+            (b_re, b_im), (c_re, c_im) = layer.B.view(2, d, n), layer.C.view(2, d, n)
+            weights, gains = "dn,d->dn", "dn,dn->d"
+        B, C, D = torch.complex(b_re, b_im), torch.complex(c_re, -c_im), layer.D if mixing else layer.D.flatten().diag()
+        Lambda = torch.exp(0.1 * poles)
+        Gamma = ((Lambda - 1.0) / poles).unsqueeze(-1) * B if mixing else (Lambda - 1.0) / poles * B
+        state, here, published = torch.zeros_like(Lambda), [], []
+        for sample in u:
+            here.append(torch.einsum(gains, C, state).real + D @ sample)
+            state = Lambda * state + torch.einsum(weights, Gamma, sample.to(Gamma.dtype))
+            published.append(torch.einsum(gains, C, state).real + D @ sample)
+        assert_close(layer(u), torch.stack(here))
+        CP = C * Lambda
+        c = torch.stack([CP.real, -CP.imag], 1 if mixing else 0)
+        layer.C.copy_(c.reshape(layer.C.shape))
+        layer.D += (C @ Gamma).real if mixing else (C * Gamma).sum(-1, keepdim=True).real
+        assert_close(layer(u), torch.stack(published))
+
+
 @pytest.mark.parametrize(
-    ("init", "name"), [("hippo_legs", "hippo_legs"), ("legt", "hippo_legt"), ("fout", "hippo_fout")]
+    ("init", "name"),
+    [("hippo_legs", "hippo_legs"), ("hippo_legt", "hippo_legt"), ("legt", "hippo_legt"), ("fout", "hippo_fout")],
 )
 def test_hippo_starts_have_the_impulse_responses_of_the_named_systems(init, name):
     torch.manual_seed(0)
-    layer = nn.StateSpaceLayer(6, 6, init=init, dt=0.02)
-    u = torch.zeros(6, 40, 6, dtype=torch.float64)
-    u[:, 0] = torch.eye(6, dtype=torch.float64)
+    layer = nn.StateSpaceLayer(7, 7, init=init, dt=0.02)
+    u = torch.zeros(7, 40, 7, dtype=torch.float64)
+    u[:, 0] = torch.eye(7, dtype=torch.float64)
     with torch.no_grad():
-        responses = torch.stack([layer(u)[k, 1:, k] for k in range(6)], 1).numpy()
+        responses = torch.stack([layer(u)[k, 1:, k] for k in range(7)], 1).numpy()
     t, pulse = 0.02 * np.arange(40), np.eye(1, 40).T
-    states = ltinet.construct(ltinet.named_system(name, n_states=6)).simulate(pulse, t, hold="zero").y[1:]
+    states = ltinet.construct(ltinet.named_system(name, n_states=7)).simulate(pulse, t, hold="zero").y[1:]
     # Every response is a combination of the coefficients: C is random, the residual of a least-squares fit is rounding.
     C = np.linalg.lstsq(states, responses, rcond=None)[0]
     assert_close(states @ C, responses, 1e-10)
@@ -100,7 +166,7 @@ def test_a_mixing_layer_of_a_network_equals_simulate(hold):
 @pytest.mark.parametrize("init", STARTS)
 def test_whole_records_pieces_and_single_steps_are_equal(init, mixing, hold):
     torch.manual_seed(1)
-    layer = nn.StateSpaceLayer(3, 8, init=init, mixing=mixing, hold=hold)
+    layer = nn.StateSpaceLayer(3, SIZES[init], init=init, mixing=mixing, hold=hold)
     u = torch.randn(2, 75, 3, dtype=torch.float64)
     y = layer(u)
     streamed, state = stream(layer, u)
@@ -125,7 +191,7 @@ def test_batches_of_any_shape_and_half_precision():
 
 @pytest.mark.parametrize("width", [1, 4, 9, 32])
 def test_blocks_of_time_of_any_width(width):
-    layer = nn.StateSpaceLayer(2, 6, init="legt", hold="linear")
+    layer = nn.StateSpaceLayer(2, 6, init="hippo_legt", hold="linear")
     u = torch.randn(3, 32, 2, dtype=torch.float64)
     y, _ = run_channels_in_blocks(time_block_kernels(layer.one_step(), width, 32, u.dtype), u, None)
     assert_close(y, layer(u))
@@ -155,7 +221,7 @@ def test_gradients_of_convolution_blocks_and_steps_are_equal(init):
 
 
 def test_convolution_has_exact_derivatives_of_all_kinds():
-    u, h = torch.randn(2, 3, 7, dtype=torch.float64), torch.randn(3, 7, dtype=torch.float64)
+    u, h = torch.randn(2, 7, 3, dtype=torch.float64), torch.randn(3, 7, dtype=torch.float64)
     arguments = (u.requires_grad_(), h.requires_grad_())
     assert torch.autograd.gradcheck(_ChannelConvolution.apply, arguments, check_forward_ad=True)
 
@@ -315,6 +381,7 @@ def test_widths_of_stacks_follow_activations_and_gates():
         ((torch_nn.Conv1d(3, 3, 1),), "part 0 is a Conv1d, which is not known to treat every sample"),
         ((torch_nn.GRU(3, 3),), "part 0 is a GRU, which is not known"),
         ((torch_nn.BatchNorm1d(3),), "part 0 is a BatchNorm1d, which is not known"),
+        (([torch_nn.Linear(3, 3)],), "part 0 is a list; give modules one by one: nn.Stack(*parts)"),
     ],
 )
 def test_stacks_refuse_parts_that_do_not_match_or_act_along_time(parts, message):
@@ -344,7 +411,10 @@ def test_residual_stacks_are_saved(tmp_path):
         ({"d_model": 0}, "d_model must be an integer of at least 1, got 0."),
         ({"n_states": 2.5}, "n_states must be an integer of at least 1, got 2.5."),
         ({"n_states": 3}, "n_states must be even for s4d_lin, which has conjugate pairs of poles, got 3."),
-        ({"init": "s4d"}, "init is 's4d'; give one of s4d_lin, s4d_inv, s4d_legs, hippo_legs, legt, fout, a system"),
+        (
+            {"init": "s4d"},
+            "init is 's4d'; give one of s4d_lin, s4d_inv, s4d_legs, hippo_legs, hippo_legt, hippo_fout, a",
+        ),
         ({"dt": -1.0}, "dt must be a positive number or a range (low, high) with 0 < low ≤ high, got -1.0."),
         ({"dt": (0.1, 0.01)}, "got (0.1, 0.01)."),
         ({"dt": "fast"}, "got 'fast'."),
@@ -384,6 +454,9 @@ def test_print_shows_sizes_poles_and_parameters():
     assert "1 → 1 channels, 2 states (1 pair), poles with real parts -0.3 … -0.3, frequencies up to 2 rad/s" in text
     assert "7 parameters, 2 trained, dt=0.1, hold='linear'" in text
     assert "Polynomial(n_channels=1, degree=3, scale=1.0, start='identity')" in text
+    text = str(nn.StateSpaceLayer(1, init=([[-1.0]], [[1.0]], [[1.0]]), dt=0.1))
+    assert "1 channel, each with 1 state (1 real)" in text
+    assert "init='system'" in text
     text = str(nn.StateSpaceLayer(2, 16, init="hippo_legs", mixing=True))
     assert re.search(r"mixed by 16 states \(3 reals, 1 coupled 13×13 block\), poles with real parts -16 … -1, ", text)
 
@@ -456,13 +529,13 @@ def test_layers_in_inference_mode_and_with_pruned_or_normalized_weights():
     assert_close(layer(u), layer.D.detach().T * u, 1e-6)
 
 
-@pytest.mark.parametrize("init", ["hippo_legs", "legt", "fout"])
+@pytest.mark.parametrize("init", ["hippo_legs", "hippo_legt", "hippo_fout"])
 def test_mixing_layers_keep_one_time_step_for_systems_that_are_not_normal(init):
     """Different time steps of blocks that cancel would multiply outputs by cond(T)."""
     torch.manual_seed(0)
     matrices = (-np.eye(8), np.eye(8), np.eye(8))
     assert nn.StateSpaceLayer(8, init=matrices, dt=(0.1, 0.2), mixing=True).dt.shape == (1,)
-    layer = nn.StateSpaceLayer(8, 8, init=init, mixing=True)
+    layer = nn.StateSpaceLayer(8, SIZES[init], init=init, mixing=True)
     assert layer.dt.shape == (1,)
     net = layer.to_network()
     step = float(layer.dt.detach())

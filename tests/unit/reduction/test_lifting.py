@@ -186,6 +186,31 @@ def test_what_cannot_be_lifted_is_one_clear_error(monkeypatch):
         delayed.lift(sol)
 
 
+def test_solutions_of_other_models_are_refused():
+    system = plate(19)
+    red, other = (ltinet.reduce(ltinet.StateSpace(c * system.sparse.A, system.sparse.B, system.C, E=system.sparse.E),
+                  tolerance=1e-3) for c in (1.0, 2.0))  # fmt: skip
+    t = np.linspace(0.0, 1.0, 11)
+    u = np.random.default_rng(7).standard_normal((11, 2))
+    for run in (other.net.simulate(u, t), other.net.step_response(t), system.simulate(u, t)):
+        with pytest.raises(InvalidSignalError, match="not one of this reduced model"):
+            red.lift(run, t=[0.4])
+    large = ltinet.named_system("heat_plate", n=56**2)
+    with pytest.raises(InvalidSignalError, match="not one of this reduced model"):  # reduced to another tolerance
+        ltinet.reduce(large, tolerance=1e-6).lift(large.simulate(u, t), [5])
+
+
+def test_solutions_of_the_same_model_are_lifted_in_every_form():
+    red = ltinet.reduce(plate(19), tolerance=1e-3)
+    t = np.linspace(0.0, 1.0, 11)
+    u = np.random.default_rng(7).standard_normal((11, 2))
+    whole = red.lift(red.net.simulate(u, t), [5])
+    for run in (red.system.simulate(u, t), ltinet.construct(red.system).simulate(u, t)):
+        assert np.array_equal(red.lift(run, [5]).x, whole.x)
+    for options in ({}, {"input": 1}, {"input": 0, "output": 0}):
+        assert red.lift(red.net.step_response(t, **options), [5]).x.shape[-2:] == (11, 1)
+
+
 def twenty_inputs(kind, t):
     """Held inputs `(20, T, 2)`."""
     rng = np.random.default_rng(5)

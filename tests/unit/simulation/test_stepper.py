@@ -207,3 +207,37 @@ def test_systems_have_the_stepper_of_their_network(dt: float | None) -> None:
         y = np.array([stepper.step(sample) for sample in u])
         assert np.allclose(y, [other.step(sample) for sample in u], rtol=0, atol=1e-14 * np.abs(y).max())
         assert np.allclose(y, one.simulate(u, 0.1 * np.arange(30)).y, rtol=0, atol=1e-13 * np.abs(y).max())
+
+
+@pytest.mark.parametrize(
+    "delays", [{}, {"input_delay": 0.7}, {"input_delay": 0.33, "output_delay": 0.18}, {"u0": 2.0, "y0": 5.0}]
+)
+def test_a_loop_is_closed_through_the_output_at_the_next_sample(delays: dict[str, float]) -> None:
+    dt, n = 0.05, 300
+    plant = ltinet.StateSpace([[0.0, 1.0], [-1.0, -0.6]], [[0.0], [1.0]], [[1.0, 0.3]], **delays)
+    controller = ltinet.StateSpace([[1.0]], [[0.2 * dt]], [[1.0]], [[0.5]], dt=dt)
+    stepper, control = plant.stepper(dt, hold="zero"), controller.stepper()
+    u, y = np.zeros(n), np.zeros(n)
+    for k in range(n):
+        y[k] = stepper.output()[0]
+        u[k] = control.step([1.0 - y[k]])[0]
+        assert stepper.step([u[k]])[0] == y[k]
+    # The plant, simulated for the whole input that the loop has made, has the same outputs.
+    whole = plant.simulate(u, dt * np.arange(n), hold="zero")
+    np.testing.assert_allclose(y, whole.y[:, 0], rtol=0.0, atol=1e-12 * np.abs(y).max())
+    if not delays:
+        loop = ltinet.feedback(plant.to_discrete(dt, "zoh") * controller)
+        np.testing.assert_allclose(y, loop.simulate(np.ones(n)).y[:, 0], rtol=0.0, atol=1e-12)
+
+
+def test_outputs_that_depend_on_the_next_input_are_refused() -> None:
+    static = ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.5]])
+    with pytest.raises(ltinet.InvalidSignalError, match="D is not zero"):
+        static.stepper(0.1, hold="zero").output()
+    dynamic = ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]])
+    with pytest.raises(ltinet.InvalidSignalError, match='hold is "linear"'):
+        dynamic.stepper(0.1).output()
+    with pytest.raises(ltinet.InvalidSignalError, match='hold is "linear"'):
+        ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], input_delay=0.05).stepper(0.1).output()
+    late = ltinet.StateSpace([[-1.0]], [[1.0]], [[1.0]], [[0.5]], input_delay=0.3)
+    assert late.stepper(0.1).output() == [0.0]

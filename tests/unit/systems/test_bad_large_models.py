@@ -75,7 +75,7 @@ def test_no_input_or_no_output_is_a_gain_of_zero(B, C):
 def test_an_E_that_no_step_can_be_taken_with_is_named():
     E = sparse.diags_array(np.r_[np.ones(N - 1), 0.0])
     with pytest.raises(SimulationError, match="E is singular: the model has algebraic equations"):
-        StateSpace(chain(), np.ones((N, 1)), np.ones((1, N)), E=E).simulate(None, T)
+        StateSpace(chain(), np.ones((N, 1)), np.ones((1, N)), E=E).simulate(None, T, x0=np.ones(N))
 
 
 SHORT_OF_MEMORY = """

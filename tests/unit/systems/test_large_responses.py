@@ -75,8 +75,9 @@ def test_what_cannot_be_reduced_is_integrated():
     sol = system.simulate(np.ones((5, 1)), np.linspace(0.0, 2.0, 5))
     assert sol.stats["engine"] == "implicit"
     assert np.abs(sol.y[:, 0] - sol.t).max() <= 1e-5
-    with pytest.raises(ltinet.InvalidSystemError, match="integrators"):
-        system.step_response([0.0, 1.0])
+    step = system.step_response([0.0, 1.0])
+    assert abs(step.y[0, 1, 0] - 1.0) <= 1e-5
+    assert step.notes[0].startswith("outputs err by about")
 
 
 def test_mechanical_responses_are_within_their_bounds(beam):
@@ -209,3 +210,59 @@ def test_progress_of_long_responses_reaches_callbacks():
     assert [state.fraction for state in states[-3:]] == [0.0, 0.5, 1.0]
     fresh.simulate(np.ones((3, 2)), [0.0, 0.01, 0.02], tolerance=1e-2, progress=states.append)
     assert "integrating 3136 states: 100 %, integration" in str(states[-1])
+
+
+@pytest.fixture(scope="module")
+def insulated():
+    """Insulated plate of 57 × 57 cells; its modes are cosines."""
+    edge = 57
+    chain = sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(edge, edge), format="lil")
+    chain[0, 0] = chain[-1, -1] = 1.0
+    K = (sparse.kron(chain, sparse.eye_array(edge)) + sparse.kron(sparse.eye_array(edge), chain)).tolil()
+    K[0, 1] = K[1, 0] = -0.7  # a weaker link, so that no structure is known
+    K[0, 0], K[1, 1] = 1.7, K[1, 1] - 0.3
+    return ltinet.StateSpace(-K.tocsr(), inputs=[0, 800], outputs=[0, 860])
+
+
+def test_insulated_models_have_step_responses_at_given_times(insulated):
+    t = np.linspace(0.0, 400.0, 9)
+    sol = insulated.step_response(t)
+    B = insulated.sparse.B
+    x = np.stack(
+        [expm_multiply(_with_input(insulated.sparse.A, B[:, [j]]), _last(3250), 0.0, 400.0, 9) for j in (0, 1)]
+    )
+    exact = x[:, :, [0, 860]]
+    assert np.abs(sol.y - exact).max() <= 1e-6 * np.abs(exact).max()
+    assert np.all(np.isfinite(sol.error_estimate))
+    assert insulated.step_response(t, input=1, output=0).y.shape == (9, 1)
+    assert len(insulated.plot.step(t).axes) == 4
+
+
+def _with_input(A, b):
+    """Return [[A, b], [0, 0]], whose exponential has the step response."""
+    return sparse.block_array([[A, sparse.csr_array(b)], [None, sparse.csr_array((1, 1))]], format="csr")
+
+
+def _last(n):
+    return np.eye(1, n, n - 1)[0]
+
+
+def test_models_that_cannot_be_reduced_say_why_times_and_frequencies_are_needed(insulated):
+    with pytest.raises(ltinet.InvalidSignalError, match=r"t is missing.*integrates"):
+        insulated.step_response()
+    with pytest.raises(ltinet.InvalidSystemError, match=r"omega is missing.*integrates"):
+        insulated.plot.bode()
+    omega = np.array([0.1, 1.0])
+    assert np.allclose(insulated.plot.bode(omega).axes[0].lines[0].get_xdata(), omega)
+
+
+def test_prescribed_rows_of_large_models_are_eliminated():
+    A, B, C = PLATE.sparse.A, PLATE.sparse.B, PLATE.C
+    E = sparse.block_diag([sparse.eye_array(A.shape[0]), sparse.csr_array((1, 1))], format="csr")
+    edge = sparse.block_array([[A, None], [None, sparse.csr_array([[-1.0]])]], format="csr")
+    constrained = ltinet.StateSpace(edge, np.vstack([B, np.ones((1, 2))]), np.hstack([C, np.ones((2, 1))]), E=E)
+    t = np.linspace(0.0, 0.05, 11)
+    u = np.random.default_rng(1).standard_normal((11, 2))
+    difference = constrained.simulate(u, t).y - PLATE.simulate(u, t).y
+    assert np.allclose(difference, u.sum(axis=1, keepdims=True), rtol=0.0, atol=1e-12 * np.abs(u).max())
+    assert np.allclose(constrained.step_response(t).y, PLATE.step_response(t).y + 1.0, rtol=0.0, atol=1e-12)

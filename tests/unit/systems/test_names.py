@@ -33,7 +33,6 @@ def test_names_are_no_part_of_equality():
         ({"inputs": ["Force (N)"]}, "1 name, but the system has 2 inputs"),
         ({"outputs": []}, "0 names, but the system has 1 output"),
         ({"inputs": ["a", "a"]}, "must be unique"),
-        ({"outputs": "Position"}, "must be a list of names"),
         ({"outputs": 3}, "must be a list of names"),
         ({"states": ["x", 2]}, "must be text"),
         ({"states": ["x", " "]}, "printable characters"),

@@ -103,3 +103,32 @@ def test_a_step_in_place_of_a_time_column_is_noted():
         assert "the times in 't (s)' are not used: rows at steps of 1" in table.notes
         assert table.names == ("u1",)
     assert read_table(io.BytesIO(text)).notes == ()
+
+
+GERMAN = """# Export
+{};Ventil;Temperatur;Bemerkung
+;%;K;
+28.03.2026 08:00:00,000;29,5;293,136;
+28.03.2026 08:00:00,100;29,5;293,126;
+28.03.2026 08:00:00,200;29,5;293,133;
+"""
+
+
+@pytest.mark.parametrize("name", ["Datum Uhrzeit", "Datum und Uhrzeit", "Datum/Uhrzeit", "Date and time"])
+def test_units_below_a_name_of_dates_and_times(name: str) -> None:
+    table = read(GERMAN.format(name), columns=["Ventil", "Temperatur"])
+    assert table.names == ("Ventil (%)", "Temperatur (K)")
+    np.testing.assert_array_equal(table.values[:, 1], [293.136, 293.126, 293.133])
+
+
+def test_the_decimal_mark_may_come_from_another_column() -> None:
+    np.testing.assert_array_equal(read(GERMAN.format("Zeit"), columns="Temperatur").values[0], [293.136])
+
+
+def test_messages_name_the_header_and_a_wrong_delimiter() -> None:
+    with pytest.raises(FileFormatError, match=r"\(header: line 3\) has no column 'Ventil'"):
+        read("# a\nVentil;Temp;Dauer\n;%;K\n0;1;2\n1;2;3\n", columns="Ventil", time="1")
+    with pytest.raises(FileFormatError, match="single column with"):
+        read("t;u\n0;a b\n1;c d\n", delimiter=",")
+    with pytest.raises(FileFormatError, match="'OVER' is not a real number; correct it"):
+        read("t,u\n0,1\n1,OVER\n2,3\n")

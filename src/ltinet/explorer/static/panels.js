@@ -14,6 +14,7 @@ export function drawPanels(parts, view, state, act) {
   measure(DRAWN.map((name) => parts[name]));
   parts.facts.replaceChildren(...factsLine(view.facts));
   drawArchitecture(parts.architecture, view.architecture, state.pick, act);
+  listProducts(parts, view.products);
   drawTrade(parts.trade, view.trade, view.k, act);
   drawPoles(parts.poles, view.poles);
   drawResponse(parts, view, null);
@@ -25,6 +26,19 @@ export function drawPanels(parts, view, state, act) {
   const notes = [...view.notes, ...view.response.notes, ...(view.reduction?.notes ?? [])];
   parts.notes.hidden = notes.length === 0;
   parts.notes.replaceChildren(...notes.map((words) => {
+    const item = document.createElement("li");
+    item.textContent = words;
+    return item;
+  }));
+}
+
+function listProducts(parts, products) {
+  parts.products.hidden = !products;
+  if (!products) return;
+  const { count, kinds, listed } = products;
+  parts["products-kinds"].textContent = `${count} product neuron${count === 1 ? "" : "s"}${kinds ? `: ${kinds}` : ""}`;
+  const lines = count > listed.length ? [...listed, `… and ${count - listed.length} more`] : listed;
+  parts["products-list"].replaceChildren(...lines.map((words) => {
     const item = document.createElement("li");
     item.textContent = words;
     return item;
