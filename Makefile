@@ -17,7 +17,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
 .PHONY: demo test test-all stress coverage hostile fuzz mutants test-kernels test-random test-oldest wheel-check lint format \
-        docs bench bench-quick bench-sparsity bench-speed bench-identify bench-reduce bench-fields bench-export export-agreement \
+        docs bench bench-quick bench-sparsity bench-speed bench-identify bench-identify-records bench-reduce bench-fields bench-export export-agreement \
         bench-learn bench-layers bench-gpu bench-nonlinear bench-beyond-linear \
         bench-fine-tuning bench-explore soak clean
 
@@ -112,6 +112,11 @@ bench-speed: $(VENV)/.bench
 # 200 systems drawn at random: orders, confidence of poles, fits, delays; make bench-identify COUNT=40 SEED=7.
 bench-identify: $(VENV)/.bench
 	$(BENCH).identify_monte_carlo --count $(or $(COUNT),200) --workers $(or $(WORKERS),2) --seed $(or $(SEED),15)
+
+# Measured records beside the repository, given and chosen order, and four families of systems beside their peers.
+bench-identify-records: $(VENV)/.bench
+	$(BENCH).identify_records
+	$(BENCH).identify_families --count $(or $(COUNT),40) --workers $(or $(WORKERS),2)
 
 # Reductions beside those of pyMOR and python-control; bounds of 500 systems drawn at random judged in balls.
 # make bench-reduce REDUCE_ARGS=--largest adds plates of a million states.

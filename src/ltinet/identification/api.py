@@ -55,7 +55,7 @@ def identify(  # noqa: PLR0913
     t: ArrayLike | Sequence[ArrayLike] | None = None,
     resample: float | None = None,
     order: int | Sequence[int] | None = None,
-    method: Literal["auto", "moesp", "n4sid", "cva"] = "auto",
+    method: Literal["auto", "moesp", "n4sid", "cva", "pbsid"] = "auto",
     block_rows: int | None = None,
     trend: Trend = "constant",
     delay: int | Sequence[int] | Literal["auto"] = "auto",
@@ -89,7 +89,7 @@ def identify(  # noqa: PLR0913
     order
         Number of states, or several to choose from; by default up to 40, as far as the records allow.
     method
-        Subspace method.
+        Subspace method. "pbsid" is predictor-based: it is valid in closed loops, with inputs under zero hold.
     block_rows
         Number of block rows of the Hankel matrix; by default chosen among 10, 15 and 25.
     trend
@@ -135,11 +135,13 @@ def identify(  # noqa: PLR0913
         else np.zeros(getattr(data.records[0], name).shape[1])
         for name in "uy"
     )
-    units = choose_units(data.records)
+    units = choose_units(data.records, equal=not options.is_complete)
     centered = tuple(units.scaled(Record(record.u - u_mean, record.y - y_mean)) for record in data.records)
     scale = np.std(np.concatenate([record.y for record in centered]), axis=0)
     mirror = stable is True or (stable == "auto" and not options.is_complete)
-    settings = EstimationSettings(feedthrough, trend, linear, scale, mirror, max(map(len, centered)))
+    settings = EstimationSettings(
+        len(u_mean), feedthrough, trend, linear, scale, mirror, stable is not True, max(map(len, centered))
+    )
     delays, delay_ranges = resolve_delays(delay, centered, settings)
     records = shift_records(centered, delays)
     best = estimate(records, options, settings, callback or (lambda _: None), stable=stable)
@@ -194,6 +196,8 @@ def identify(  # noqa: PLR0913
         diagnostics=RecordDiagnostics(
             modes=model,
             driven=replace(best.driven, starts=tuple(start for _, start in parts)),
+            noise=best.noise,
+            noise_filter=best.noise_filter,
             records=beginnings,
             share=n_samples(beginnings) / n_samples(records),
             units=units,
@@ -206,6 +210,7 @@ def identify(  # noqa: PLR0913
             levels=y_mean,
         ),
         time_unit=None if t is None else data.time_unit,
+        family=best.family,
         delay_ranges=delay_ranges,
     )
 
@@ -262,7 +267,9 @@ def identify_frequency(
     p, m = D.shape
     modes = modal_model_of_system(A, B, C, D)
     diagnostics = ResponseDiagnostics(fit, modes, feedthrough)
-    candidates = (CandidateSummary(it.order, _VECTOR_FITTING, 0, True, False, it.held_out) for it in fit.candidates)
+    candidates = (
+        CandidateSummary(it.order, _VECTOR_FITTING, 0, True, "simulation", it.held_out) for it in fit.candidates
+    )
     return IdentificationResult(
         system=StateSpace(A, B, C, D, inputs=inputs, outputs=outputs),
         dt=None,

@@ -24,10 +24,16 @@ from ltinet.errors import InvalidSignalError
 from ltinet.identification.frequency_data import FrequencyData, validate_frequency_data
 from ltinet.identification.frequency_fit import FittedResponse
 from ltinet.identification.frequency_order import ROUNDING_FLOOR
+from ltinet.identification.innovations import (
+    InnovationModel,
+    Innovations,
+    fit_innovations,
+    innovation_covariance,
+)
 from ltinet.identification.linear_parameters import DrivenModel, Trend, fit_initial_condition, simulate_record
 from ltinet.identification.modal_model import ModalModel
-from ltinet.identification.output_error import MAX_PARAMETERS, ParameterLayout
-from ltinet.identification.preprocessing import ChannelUnits
+from ltinet.identification.output_error import MAX_PARAMETERS, ParameterLayout, record_residuals
+from ltinet.identification.preprocessing import ChannelUnits, whiten
 from ltinet.identification.records import Record, require_channels, shift_records, validate_records
 from ltinet.identification.residual_analysis import ResidualTests, analyze_residuals, feedback_warning
 from ltinet.identification.uncertainty import (
@@ -38,6 +44,10 @@ from ltinet.identification.uncertainty import (
 
 # Lower limit of 1 − h: a residual that the model cancels entirely has no information on the noise.
 _MIN_NOISE_SHARE = 0.01
+_NO_NOISE_MESSAGE = (
+    "this system was identified from a frequency response and has no model of the noise over time; "
+    "identify it from records"
+)
 Values = NDArray[np.float64] | NDArray[np.complex128]
 
 
@@ -58,7 +68,8 @@ class CandidateSummary(NamedTuple):
     block_rows: int
     """0 for methods without block rows."""
     refined: bool
-    whitened: bool
+    family: str
+    """How B and D were found: "simulation", "filtered" (records sent through a noise filter) or "predictor"."""
     error: float
 
 
@@ -98,6 +109,10 @@ class RecordDiagnostics:
     modes: ModalModel
     driven: DrivenModel
     """Model in units of its records, with their starts."""
+    noise: Innovations | None
+    """Noise in units of the records, where the model was found by one-step predictions."""
+    noise_filter: Array | None
+    """Filter of the records that the model was fitted to, where they were filtered."""
     records: tuple[Record, ...]
     """Records in their units, of long ones the beginnings."""
     share: float
@@ -115,16 +130,51 @@ class RecordDiagnostics:
 
     def covariance(self) -> ParameterCovariance | None:
         """Return the covariance of the parameters, assuming that the other samples carry as much information each."""
-        covariance = parameter_covariance(self.driven, self.records, feedthrough=self.feedthrough, trend=self.trend)
+        n_direct = self.modes.n_inputs * self.feedthrough
+        if self.noise is None:
+            driven, records = self.driven, self.records
+            if self.noise_filter is not None:
+                records = whiten(records, self.noise_filter)
+                ones = np.ones(self.modes.n_outputs)
+                pairs = [fit_initial_condition(driven.model, it, trend=self.trend, scale=ones) for it in records]
+                driven = replace(driven, starts=tuple(start for start, _ in pairs))
+            covariance = parameter_covariance(driven, records, n_direct=n_direct, trend=self.trend)
+        else:
+            covariance = innovation_covariance(
+                self.driven.model, self.noise, self.records, n_direct=n_direct, trend=self.trend
+            )
         return covariance and replace(covariance, matrix=self.share * covariance.matrix, gain=self.units.gain)
 
-    def residual_warnings(self) -> tuple[str, ...]:
-        """Return a warning where the records seem to come from a closed loop."""
-        return feedback_warning(self.driven, self.records)
+    def innovation_model(self) -> InnovationModel:
+        """Return the model at the samples with its noise, in the user's units and the states of `modes.sampled()`."""
+        if self.noise is not None:
+            model = InnovationModel.of_modes(self.driven.model, self.noise)
+        else:
+            parts = record_residuals(self.driven, self.records)
+            model = fit_innovations(self.driven.model, tuple(part.residuals for part in parts))
+        A, B, C, D = self.modes.sampled()
+        units = self.units.outputs
+        return InnovationModel(A, B, C, D, model.K / units, model.covariance * np.outer(units, units))
 
-    def residuals(self, first: Any, second: Any) -> ResidualTests:
-        """Return residual tests with starts fitted, and trends where they belong to the model."""
+    def predicted(self, u: Array, y: Array, horizon: int) -> Array:
+        """Return predictions of y `(T, p)`; inputs before the record are at their offsets."""
+        deviations = u - self.input_offsets
+        shifted = np.zeros_like(deviations)
+        for j, delay in enumerate(self.delay):
+            shifted[delay:, j] = deviations[: len(u) - delay, j]
+        return self.innovation_model().predicted(shifted, y - self.output_offsets, horizon) + self.output_offsets
+
+    def residual_warnings(self) -> tuple[str, ...]:
+        """Return a warning where the records seem to come from a closed loop, and the method is not made for it."""
+        return () if self.noise is not None else feedback_warning(self.driven, self.records)
+
+    def residuals(self, first: Any, second: Any, *, one_step: bool) -> ResidualTests:
+        """Return residual tests with starts fitted, and trends of simulated outputs where they belong to the model."""
         records, residuals, scale = self._prepare(first, second), [], np.ones(self.modes.n_outputs)
+        if one_step:
+            model = self.innovation_model()
+            errors = [record.y - model.predicted(record.u, record.y, 1) for record in records]
+            return analyze_residuals(errors, [record.u for record in records])
         for record in records:
             start, _ = fit_initial_condition(self.modes, record, trend=self.trend, scale=scale)
             residuals.append(record.y - simulate_record(self.modes, record, start))
@@ -173,7 +223,7 @@ class ResponseDiagnostics:
         if self.modes is None:
             return None
         measured, weights = self.fitted.measured, self.fitted.weights
-        parameters = ParameterLayout(self.modes, self.feedthrough, "none", 0)
+        parameters = ParameterLayout(self.modes, self.modes.n_inputs * self.feedthrough, "none", 0)
         errors = ((measured.H - self.fitted.response(measured.omega)) * weights).ravel()
         residuals = np.concatenate([errors.real, errors.imag])
         n = len(parameters)
@@ -191,11 +241,19 @@ class ResponseDiagnostics:
         matrix = inverse @ middle @ inverse.T
         return ParameterCovariance(parameters, np.asarray(0.5 * (matrix + matrix.T)), np.ones_like(self.fitted.model.D))
 
+    def innovation_model(self) -> InnovationModel:
+        """Raise InvalidSignalError: noise is that of records."""
+        raise InvalidSignalError(_NO_NOISE_MESSAGE)
+
+    def predicted(self, u: Array, y: Array, horizon: int) -> Array:  # noqa: ARG002 - signature of the protocol
+        """Raise InvalidSignalError: predictions need a noise model."""
+        raise InvalidSignalError(_NO_NOISE_MESSAGE)
+
     def residual_warnings(self) -> tuple[str, ...]:
         """Return no warnings: those of frequency responses are found together with the model."""
         return ()
 
-    def residuals(self, first: Any, second: Any) -> ResidualTests:  # noqa: ARG002 - signature of the protocol
+    def residuals(self, first: Any, second: Any, *, one_step: bool) -> ResidualTests:  # noqa: ARG002 - signature of the protocol
         """Raise InvalidSignalError: correlations over time are those of records."""
         raise InvalidSignalError(
             "this system was identified from a frequency response, which has no residuals over time; "

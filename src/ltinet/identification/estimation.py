@@ -1,14 +1,21 @@
-"""Estimation of a model from records: options, choice of method, block rows and order, refinement.
+"""Estimation of a model from records: options, choice of order, method, block rows, refinement and family.
 
-All choices are made on the ends of the records, which the compared models have not been fitted to; the chosen model
-is then computed once more from all samples. Where the options leave nothing to choose, the one specified model is
-computed from all samples at once. Warnings on the result (instability, poor fits, coarse quantization) are collected
-here.
+The order, and the best model that is fitted to simulated outputs, are chosen on the ends of the records. Models of
+the two other families, those fitted to records after a noise filter and those of one-step predictions, replace it where
+they are clearly better in cross-validation: all compared models are estimated without one half or third of the records
+after the other, and simulate what was held out. Their mean squared errors, before and after the noise filter, are
+compared fold by fold as logarithms of ratios; the mean of these has to exceed two standard errors of it and a tenth, and
+errors on the ends of the records must not be larger by more than a tenth. In a closed loop, where the other families are
+biased, predictor-based models alone compete, and win unless they are clearly worse.
+
+The chosen model is then computed once more from all samples. Where the options leave nothing to choose, the one specified
+model is computed from all samples at once. Warnings on the result (instability, poor fits, coarse quantization) are
+collected here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,24 +25,33 @@ from ltinet._util.text import sanitize
 from ltinet.errors import InvalidSignalError
 from ltinet.identification.delay_estimation import DelayEstimate, estimate_delays
 from ltinet.identification.diagnostics import CandidateSummary
+from ltinet.identification.innovations import Innovations, refine_prediction_error
 from ltinet.identification.linear_parameters import DrivenModel, fit_inputs, simulate_record
 from ltinet.identification.modal_model import ModalModel
 from ltinet.identification.order_selection import (
     Candidate,
     EstimationSettings,
+    Family,
+    Fold,
+    advantage,
     fit_driven_model,
     generate_candidates,
+    is_informative,
+    predictor_models,
     refine_candidate,
     refine_model,
     relative_scores,
+    restarted,
     select_order,
     split_records,
     subspace_models,
-    whiten_split,
+    whiten_fold,
+    with_starts,
 )
 from ltinet.identification.output_error import polish
 from ltinet.identification.preprocessing import detrend, fit_autoregression, whiten
 from ltinet.identification.records import Record, n_samples
+from ltinet.identification.residual_analysis import chance_of_feedback
 from ltinet.identification.subspace import METHODS, Method, compress_hankel, decompose_subspace, has_enough_columns
 from ltinet.signals.arrays import as_real_array
 
@@ -49,6 +65,15 @@ _CANDIDATE_ORDERS = (*range(1, 13), *range(14, 25, 2), 28, 32, 36, 40)
 _MAX_HANKEL_ROWS = 1000  # rows of the Hankel matrix where the number of block rows is chosen: a QR takes a second
 _MAX_SELECTION_SAMPLES = 2**16  # samples of each record with which choices are made
 _POOR_FIT = 50.0  # %: smaller fits give a warning; changes no result
+_NO_FILTER = np.ones(1)
+_CLEAR = 2.0  # standard errors by which one model is clearly better than another
+# Smallest difference of the logarithms, errors smaller by 2.5 % before and after the noise filter: a model of too small an
+# order fits the frequencies that a noise filter leaves, and is as much better there as it is worse elsewhere. Empirical.
+_WORTHWHILE = 0.1
+_MOST_LOSS = (
+    1.1  # ratio of errors on the ends of the records, before the noise filter, to those of the other model; empirical
+)
+_FEEDBACK_LEVEL = 0.01  # probability of an open loop with such residuals, from which on a closed loop is assumed
 _STABILITY_MARGIN = 1e-9  # |λ| − 1 of a pole that gives no warning: rounding of an integrator; changes no result
 _MIN_LEVELS = 16  # distinct values of an output, four bits; fewer give a warning, which changes no result
 # Relative error on test samples below which a stable model leaves nothing for an unstable one to explain; empirical.
@@ -57,6 +82,7 @@ _SUFFICIENT_ERROR = 0.02
 # in loops 0, 2, 4 and 4 are found unstable with 0, 0.1, 0.25 and 0.5, and of eight stable ones none (python -m
 # benchmarks.constants _UNSTABLE_ERROR_RATIO).
 _UNSTABLE_ERROR_RATIO = 0.5
+_CLOSED_LOOP_NOTE = "inputs follow the residuals: a closed loop, for which models of one-step predictions are valid"
 _DIVERGENT_MESSAGE = (
     "every model diverges within the record; is u what drove y, and in its order? try stable=True, another order or "
     "block_rows"
@@ -77,10 +103,17 @@ class EstimationOptions:
     refine: bool
 
     @property
-    def first_methods(self) -> tuple[Method, ...]:
-        """Methods with which the order is chosen; the others are used with this order only."""
-        is_given = self.orders is not None and len(self.orders) == 1
-        return ("moesp",) if "moesp" in self.methods and not is_given else self.methods
+    def subspace_methods(self) -> tuple[Method, ...]:
+        """Methods for A and C; the first one chooses the order."""
+        return tuple(method for method in self.methods if method != "pbsid")
+
+    def families(self, *, linear: bool) -> tuple[Family, ...]:
+        """Return the families that compete with models fitted to simulated outputs.
+
+        Predictor-based models are those of inputs under zero hold.
+        """
+        filtered: tuple[Family, ...] = ("filtered",) if len(self.subspace_methods) == len(METHODS) else ()
+        return (*filtered, "predictor") if "pbsid" in self.methods and not linear else filtered
 
     @property
     def is_complete(self) -> bool:
@@ -93,8 +126,13 @@ class Estimate:
     """Model of all records, with the choices made and the candidates they were made among."""
 
     driven: DrivenModel
+    noise: Innovations | None
+    """Noise, where the model is predictor-based."""
+    noise_filter: Array | None
+    """Filter of the records, where the model was fitted to filtered records."""
     method: Method
     block_rows: int
+    family: Family
     is_refined: bool
     candidates: tuple[CandidateSummary, ...]
     singular_values: Array
@@ -124,7 +162,8 @@ def estimate(
         if settings.stable or stable != "auto":
             raise
         return _estimate(records, options, replace(settings, stable=True), callback)
-    if stable != "auto" or not settings.stable or best.error <= _SUFFICIENT_ERROR:
+    is_settled = best.error <= _SUFFICIENT_ERROR or not best.driven.model.is_stable
+    if stable != "auto" or not settings.stable or is_settled:
         return best
     order = best.driven.model.order
     models = subspace_models(records, (best.block_rows,), METHODS, (order,), settings.trend)
@@ -147,62 +186,188 @@ def _estimate(
     if options.is_complete:
         return _estimate_as_specified(records, options, settings)
     selection = tuple(record.part(slice(0, _MAX_SELECTION_SAMPLES)) for record in records)
-    split = split_records(selection)
-    n_test = n_samples(split.test)
-    rows = candidate_block_rows(split.train, options)
-    orders = options.orders or _CANDIDATE_ORDERS
-    # Candidates from the records as they are, and a filter that whitens the residuals of the best of them.
-    callback(f"models of {len(orders)} orders" if len(orders) > 1 else f"models of order {orders[0]}")
-    plain = generate_candidates(split, settings, block_rows=rows, methods=options.first_methods, orders=orders)
-    if not plain:
-        raise DivergentModelError(_DIVERGENT_MESSAGE)
-    leader = plain[int(np.argmin(relative_scores(plain, settings, n_test)))]
-    starts = zip(split.train, leader.driven.starts, strict=True)
-    coefficients = fit_autoregression(
-        [record.y - simulate_record(leader.driven.model, record, start) for record, start in starts]
-    )
-    white = whiten_split(split, coefficients)
-    callback("the order")
-    order = orders[0]
-    if len(orders) > 1:
-        # The best model of records that are not whitened has states for the noise as well: few more can be needed without.
-        max_order = max(min(orders), leader.order + leader.order // 2 + 2)
-        lower = tuple(order for order in orders if order <= max_order)
-        group = generate_candidates(white, settings, block_rows=rows, methods=options.first_methods, orders=lower)
-        order = select_order(group, white, settings) if group else min(candidate.order for candidate in plain)
-    # Candidates of this order: of the other methods, from whitened records, and refined.
-    callback(f"models of order {order}, refined" if options.refine else f"models of order {order}")
-    others = tuple(method for method in options.methods if method not in options.first_methods)
-    plain += generate_candidates(split, settings, block_rows=rows, methods=others, orders=(order,))
-    pool = [candidate for candidate in plain if candidate.order == order]
-    if "moesp" in options.methods and white.train:
-        pool += generate_candidates(
-            split, settings, block_rows=rows, methods=("moesp",), orders=(order,), whitened=white.train
+    folds = split_records(selection)
+    rows = candidate_block_rows(folds[-1].train, options)
+    found = _best_simulated(folds[-1], rows, options, settings, callback)
+    best, listed, notes = found.best, found.candidates, list[str]()
+    error, is_loop = _relative_error(best, settings, n_samples(folds[-1].test)), False
+    if options.families(linear=settings.linear) and (error > _SUFFICIENT_ERROR or not options.subspace_methods):
+        callback(f"models of order {best.order} with their noise")
+        inputs = [record.u for record in folds[-1].train]
+        is_loop = bool(chance_of_feedback(found.residuals, inputs).min() < _FEEDBACK_LEVEL)
+        challenger, comparison = _best_challenger(
+            best, folds, settings, options, found.noise_filter, rows, is_loop=is_loop
         )
-    pool = pool or [min(plain, key=lambda candidate: abs(candidate.order - order))]
-    if options.refine:
-        leading = np.argsort(relative_scores(pool, settings, n_test), kind="stable")[:_N_REFINED]
-        refined = [refine_candidate(pool[index], split, settings) for index in leading.tolist()]
-        pool += [candidate for candidate in refined if candidate is not None]
-    best = pool[int(np.argmin(relative_scores(pool, settings, n_test)))]
+        if challenger is not None:
+            best = challenger
+            listed.append(best)
+            notes.append(comparison)
+            error = _relative_error(best, settings, sum(n_samples(fold.test) for fold in folds))
     # The chosen model from all samples.
-    callback(f"order {order} from all samples")
-    source = whiten(selection, coefficients) if best.is_whitened else records
-    closest = _reestimate(best, source, records, settings, rows, options.methods)
-    final = closest
-    if options.refine:
-        final = polish(closest, records, feedthrough=settings.feedthrough, trend=settings.trend, scale=settings.scale)
+    callback(f"order {best.order} from all samples")
+    final, noise = _reestimate(best, records, found.noise_filter, settings, rows, options)
+    summaries = [_summary(it, settings, n_samples(folds[-1].test)) for it in listed]
     hankel = compress_hankel(detrend(records, settings.trend), best.block_rows)
-    listed = (*plain, *(candidate for candidate in pool if candidate.is_whitened or candidate.is_refined))
-    summaries = []
-    for it in listed:
-        error = _relative_error(it, settings, n_test)
-        summaries.append(CandidateSummary(it.order, it.method, it.block_rows, it.is_refined, it.is_whitened, error))
-    is_refined, values = best.is_refined or final is not closest, decompose_subspace(hankel, best.method).values
-    n_used, n, error = n_samples(selection), n_samples(records), _relative_error(best, settings, n_test)
-    note = f"method, block rows, order and refinement were decided on {n_used} of {n} samples"
-    notes = (note,) if n_used < n else ()
-    return Estimate(final, best.method, best.block_rows, is_refined, tuple(summaries), values, notes, error)
+    values = decompose_subspace(hankel, "moesp" if best.family == "predictor" else best.method).values
+    n_used, n = n_samples(selection), n_samples(records)
+    if n_used < n:
+        notes.append(f"method, block rows, order and refinement were decided on {n_used} of {n} samples")
+    if best.family == "predictor" and is_loop:
+        notes.append(_CLOSED_LOOP_NOTE)
+    used = found.noise_filter if best.family == "filtered" else None
+    return Estimate(
+        final,
+        noise,
+        used,
+        best.method,
+        best.block_rows,
+        best.family,
+        best.is_refined,
+        tuple(summaries),
+        values,
+        tuple(notes),
+        error,
+    )
+
+
+class _SimulatedModels(NamedTuple):
+    """Models that are fitted to simulated outputs, the best of them, and the noise that they leave."""
+
+    best: Candidate
+    candidates: list[Candidate]
+    residuals: list[Array]
+    noise_filter: Array
+
+
+def _best_simulated(
+    fold: Fold,
+    rows: tuple[int, ...],
+    options: EstimationOptions,
+    settings: EstimationSettings,
+    callback: Callable[[str], None],
+) -> _SimulatedModels:
+    """Return the best model that is fitted to simulated outputs, and its order, by the ends of the records."""
+    orders, methods = options.orders or _CANDIDATE_ORDERS, options.subspace_methods or METHODS
+    callback(f"models of {len(orders)} orders" if len(orders) > 1 else f"models of order {orders[0]}")
+    first = METHODS[:1] if "moesp" in methods and len(orders) > 1 else methods
+    listed = generate_candidates([fold], settings, _NO_FILTER, block_rows=rows, methods=first, orders=orders)
+    if not listed:
+        raise DivergentModelError(_DIVERGENT_MESSAGE)
+    n_test = n_samples(fold.test)
+    leader = listed[int(np.argmin(relative_scores(listed, settings, n_test)))]
+    starts = zip(fold.train, leader.driven[0].starts, strict=True)
+    residuals = [record.y - simulate_record(leader.driven[0].model, record, start) for record, start in starts]
+    noise_filter, order = fit_autoregression(residuals), orders[0]
+    if len(orders) > 1:
+        callback("the order")
+        order = _choose_order(fold, leader.order, listed, noise_filter, rows, first, orders, settings)
+    callback(f"models of order {order}, refined" if options.refine else f"models of order {order}")
+    others = tuple(method for method in methods if method not in first)
+    listed += generate_candidates([fold], settings, _NO_FILTER, block_rows=rows, methods=others, orders=(order,))
+    if "moesp" in methods:
+        listed += generate_candidates(
+            [fold], settings, noise_filter, is_whitened=True, block_rows=rows, methods=METHODS[:1], orders=(order,)
+        )
+    pool = [candidate for candidate in listed if candidate.order == order]
+    pool = pool or [min(listed, key=lambda candidate: abs(candidate.order - order))]
+    if options.refine:
+        refined = _refine_leading(pool, [fold], settings, _NO_FILTER)
+        pool, listed = pool + refined, listed + refined
+    best = pool[int(np.argmin(relative_scores(pool, settings, n_test)))]
+    return _SimulatedModels(best, listed, residuals, noise_filter)
+
+
+def _choose_order(
+    fold: Fold,
+    leading: int,
+    plain: list[Candidate],
+    noise_filter: Array,
+    rows: tuple[int, ...],
+    methods: tuple[Method, ...],
+    orders: tuple[int, ...],
+    settings: EstimationSettings,
+) -> int:
+    """Return an order, chosen by models of whitened records; `plain` are models of the records as they are."""
+    white = whiten_fold(fold, noise_filter)
+    # The best model of records that are not whitened has states for the noise as well: few more can be needed without.
+    max_order = max(min(orders), leading + leading // 2 + 2)
+    lower = tuple(order for order in orders if order <= max_order)
+    group = generate_candidates([white], settings, _NO_FILTER, block_rows=rows, methods=methods, orders=lower)
+    return select_order(group, white, settings) if group else select_order(plain, fold, settings)
+
+
+def _refine_leading(
+    pool: Sequence[Candidate], folds: Sequence[Fold], settings: EstimationSettings, noise_filter: Array
+) -> list[Candidate]:
+    """Return the best candidates of a pool after refinement."""
+    n_test = sum(n_samples(fold.test) for fold in folds)
+    ranking = np.argsort(relative_scores(pool, settings, n_test), kind="stable").tolist() if pool else []
+    return [
+        refined
+        for index in ranking[:_N_REFINED]
+        for refined in refine_candidate(pool[index], folds, settings, noise_filter)
+    ]
+
+
+def _best_challenger(
+    best: Candidate,
+    folds: Sequence[Fold],
+    settings: EstimationSettings,
+    options: EstimationOptions,
+    noise_filter: Array,
+    rows: tuple[int, ...],
+    *,
+    is_loop: bool,
+) -> tuple[Candidate | None, str]:
+    """Return the model of another family that is clearly better than `best`, None without one, with its advantage.
+
+    In a closed loop a predictor-based model wins if it is not clearly worse, since the others are biased.
+    """
+    folds = [*(fold for fold in folds[:-1] if is_informative(fold, best.block_rows)), folds[-1]]
+    common: dict[str, Any] = {"orders": (best.order,)}
+    in_loop = is_loop or not options.subspace_methods
+    here = generate_candidates(
+        folds, settings, noise_filter, is_whitened=best.is_whitened, block_rows=(best.block_rows,),
+        methods=(best.method,), **common,
+    )  # fmt: skip
+    if here and best.is_refined:
+        refined = refine_candidate(here[0], folds, settings, noise_filter)
+        here = refined or (here if in_loop else [])
+    if not here:
+        return None, ""
+    winner, leading, comparison = None, 0.0, ""
+    families = options.families(linear=settings.linear)
+    for family in [it for it in families if it == "predictor" or not in_loop]:
+        group = generate_candidates(
+            folds, settings, noise_filter, family=family, block_rows=rows, methods=METHODS, **common
+        )
+        group += _refine_leading(group, folds, settings, noise_filter) if options.refine else []
+        for candidate in group:
+            own, other = candidate, here[0]
+            if any(not driven.model.is_stable for driven in candidate.driven):
+                own, other = (restarted(it, folds, settings, noise_filter) or it for it in (own, other))
+            difference, deviation = advantage(own, other)
+            needed = max(_CLEAR * deviation, _WORTHWHILE)
+            if not options.subspace_methods:
+                needed = -np.inf
+            elif is_loop:
+                needed = -_CLEAR * deviation
+            elif own.parts[-1, 0] > _MOST_LOSS**2 * other.parts[-1, 0]:
+                continue  # the ends of the records are closest to what follows: no clear loss there, whatever is gained
+            if difference > needed and (winner is None or difference > leading):
+                winner, leading = candidate, difference
+                ratios = np.exp(0.5 * np.log(own.parts / other.parts).mean(axis=0))
+                before, after = (100.0 * (ratio - 1.0) for ratio in ratios.tolist())
+                comparison = (
+                    f"errors on held-out samples are {before:+.1f} % before and {after:+.1f} % after the noise filter of "
+                    "those of the best model that was fitted to simulated outputs"
+                )
+    return winner, comparison
+
+
+def _summary(it: Candidate, settings: EstimationSettings, n_test: int) -> CandidateSummary:
+    error = _relative_error(it, settings, n_test)
+    return CandidateSummary(it.order, it.method, it.block_rows, it.is_refined, it.family, error)
 
 
 def _estimate_as_specified(
@@ -223,7 +388,7 @@ def _estimate_as_specified(
     if driven is None:
         raise DivergentModelError(_DIVERGENT_MESSAGE)
     error = float(np.sqrt((driven.errors / (n_samples(records) * settings.scale**2)).mean()))
-    return Estimate(driven, method, rows, False, (), decomposition.values, (), error)
+    return Estimate(driven, None, None, method, rows, "simulation", False, (), decomposition.values, (), error)
 
 
 def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions) -> tuple[int, ...]:
@@ -254,33 +419,50 @@ def candidate_block_rows(records: tuple[Record, ...], options: EstimationOptions
 
 def _reestimate(
     best: Candidate,
-    source: tuple[Record, ...],
     records: tuple[Record, ...],
+    noise_filter: Array,
     settings: EstimationSettings,
     rows: tuple[int, ...],
-    methods: tuple[Method, ...],
-) -> DrivenModel:
+    options: EstimationOptions,
+) -> tuple[DrivenModel, Innovations | None]:
     """Compute the best candidate from all samples by its method; refine it from several starts, and take the closest."""
+    if best.family == "predictor":
+        for _, own in predictor_models(records, settings, (best.block_rows,), best.order):
+            if best.is_refined:
+                own = refine_prediction_error(own, records, settings.feedthrough, settings.trend) or own
+            driven, modes = with_starts(own, records, settings), own.modes()
+            if driven is not None and modes is not None:
+                return driven, modes[1]
+        raise DivergentModelError(_DIVERGENT_MESSAGE)
+    is_filtered, methods = best.family == "filtered", options.subspace_methods
+    source = whiten(records, noise_filter) if is_filtered else records
 
     def driven_models(
-        source: tuple[Record, ...], rows: tuple[int, ...], methods: tuple[Method, ...]
+        pieces: tuple[Record, ...], rows: tuple[int, ...], methods: tuple[Method, ...]
     ) -> list[DrivenModel]:
-        models = subspace_models(source, rows, methods, (best.order,), settings.trend)
-        driven = (fit_driven_model(A, C, records, settings) for _, _, _, A, C in models)
+        models = subspace_models(pieces, rows, methods, (best.order,), settings.trend)
+        driven = (fit_driven_model(A, C, source, settings) for _, _, _, A, C in models)
         return [model for model in driven if model is not None]
 
     def total_error(driven: DrivenModel) -> float:
         return float((driven.errors / settings.scale**2).sum())
 
-    pool = driven_models(source, (best.block_rows,), (best.method,))
+    pieces = whiten(records, noise_filter) if is_filtered or best.is_whitened else records
+    pool = driven_models(pieces, (best.block_rows,), (best.method,))
+    feedthrough, trend, scale = settings.feedthrough, settings.trend, settings.scale
     if best.is_refined or not pool:
-        model, feedthrough, trend = best.driven.model, settings.feedthrough, settings.trend
-        pool.append(fit_inputs(model, records, feedthrough=feedthrough, trend=trend, scale=settings.scale))
+        models = [driven.model for driven in best.driven]
+        pool += [fit_inputs(it, source, feedthrough=feedthrough, trend=trend, scale=scale) for it in models]
     if best.is_refined and n_samples(records) <= _MAX_SELECTION_SAMPLES:
-        pool += sorted(driven_models(records, rows, methods), key=total_error)[:_N_STARTS]
-        refined = [refine_model(driven, records, settings) for driven in pool]
+        pool += sorted(driven_models(source, rows, methods), key=total_error)[:_N_STARTS]
+        refined = [refine_model(driven, source, settings) for driven in pool]
         pool += [driven for driven in refined if driven is not None]
-    return min(pool, key=total_error)
+    closest = min(pool, key=total_error)
+    if is_filtered:
+        closest = with_starts(closest, records, settings) or closest
+    if options.refine:
+        closest = polish(closest, records, n_direct=settings.n_direct, trend=trend, scale=scale)
+    return closest, None
 
 
 def _relative_error(candidate: Candidate, settings: EstimationSettings, n_test: int) -> float:
@@ -292,15 +474,17 @@ def _relative_error(candidate: Candidate, settings: EstimationSettings, n_test: 
 
 def validate_estimation_options(order: Any, method: Any, block_rows: Any, refine: Any) -> EstimationOptions:
     """Check order, method, block rows and refine, and return them as options."""
-    if method not in ("auto", *METHODS):
-        raise InvalidSignalError(f'method is {sanitize(repr(method))}; it must be "auto", "moesp", "n4sid" or "cva"')
+    if method not in ("auto", *METHODS, "pbsid"):
+        raise InvalidSignalError(
+            f'method is {sanitize(repr(method))}; it must be "auto", "moesp", "n4sid", "cva" or "pbsid"'
+        )
     orders = None if order is None else _distinct_integers(order)
     if orders is not None and (not orders or orders[0] < 1):
         raise InvalidSignalError(f"order is {sanitize(repr(order))}; it must be an integer of at least 1, or several")
     rows = () if block_rows is None else _distinct_integers(block_rows)
     if block_rows is not None and (len(rows) != 1 or np.ndim(block_rows) or rows[0] < 2):
         raise InvalidSignalError(f"block_rows is {sanitize(repr(block_rows))}; it must be an integer of at least 2")
-    methods = METHODS if method == "auto" else (method,)
+    methods = (*METHODS, "pbsid") if method == "auto" else (method,)
     return EstimationOptions(orders, methods, rows[0] if rows else None, validate_flag(refine, "refine"))
 
 

@@ -57,16 +57,24 @@ def fit_inputs(
     A QR decomposition of each record eliminates its start and trends, so that the shared problem has B and D only.
     """
     regressors = [compress_regressors(model, record) for record in records]
-    shared_rows, shared_sides, local_rows = [], [], []
+    shared_rows, shared_sides, local_rows, squares = [], [], [], []
     for part in regressors:
         local = _local_columns(part, model, trend, scale)
         shared = _shared_columns(part, model, scale, feedthrough=feedthrough)
         n_local = local.shape[1]
         R = linalg.qr(np.hstack([local, shared, _side(part, scale)[:, None]]), mode="r", check_finite=False)[0]
         local_rows.append(np.asarray(R[:n_local], dtype=np.float64))
+        squares.append((shared**2).sum(axis=0))
         shared_rows.append(R[n_local:, n_local:-1])
         shared_sides.append(R[n_local:, -1])
-    theta = scaled_least_squares(np.vstack(shared_rows), np.concatenate(shared_sides))
+    # Starts and trends may explain a column, as an offset does with an input that never moves: only rounding, N eps of
+    # the column for N samples, is left of it then, and its parameter is not determined.
+    norms = np.sqrt(np.sum(squares, axis=0))
+    norms = np.where(norms > 0.0, norms, 1.0)
+    U, values, V = linalg.svd(np.vstack(shared_rows) / norms, full_matrices=False, check_finite=False)
+    determined = values > sum(map(len, records)) * EPS
+    projected = U[:, determined].T @ np.concatenate(shared_sides) / values[determined]
+    theta = np.asarray(projected @ V[determined] / norms)
     p, m, n = model.n_outputs, model.n_inputs, model.order
     B = unpack_complex(theta[: n * m].reshape(m, n), model.is_pair).T
     D = theta[n * m :].reshape(p, m) if feedthrough else np.zeros((p, m))
@@ -263,7 +271,9 @@ def _regressor_chunks(model: ModalModel, record: Record, drive: ModalDrive | Non
         sequences, states = _advance_states(record.u[rows], states, decay, drive, pairs)
         ramp = np.arange(rows.start, rows.stop) / max(n_samples - 1, 1)
         flat = sequences.transpose(1, 0, 2).reshape(rows.stop - rows.start, -1)
-        yield np.hstack([flat, record.u[rows], np.ones((len(ramp), 1)), ramp[:, None], record.y[rows]])
+        columns = np.hstack([flat, record.u[rows], np.ones((len(ramp), 1)), ramp[:, None], record.y[rows]])
+        held_out = np.isnan(record.y[rows, 0])
+        yield columns[~held_out] if held_out.any() else columns
 
 
 def _advance_states(

@@ -59,7 +59,8 @@ class ParameterLayout:
     """Order of the parameters of a model: poles, b, c, D, then record by record."""
 
     like: ModalModel
-    feedthrough: bool
+    n_direct: int
+    """Number of inputs, the first ones, with a direct path to the outputs."""
     trend: Trend
     n_records: int
 
@@ -79,8 +80,8 @@ class ParameterLayout:
     @property
     def n_shared(self) -> int:
         """Number of parameters of the model."""
-        n, m, p = self.like.order, self.like.n_inputs, self.like.n_outputs
-        return n + int(self.is_free.sum()) + n * p + (p * m if self.feedthrough else 0)
+        n, p = self.like.order, self.like.n_outputs
+        return n + int(self.is_free.sum()) + n * p + p * self.n_direct
 
     def __len__(self) -> int:
         return self.n_shared + self.n_records * self.n_local
@@ -89,8 +90,7 @@ class ParameterLayout:
         """Return the parameter vector of a model with its starts."""
         pairs = model.is_pair
         parts = [_parts(model.poles, pairs), _parts(model.B.T, pairs)[self.is_free], _parts(model.C, pairs).ravel()]
-        if self.feedthrough:
-            parts.append(model.D.ravel())
+        parts.append(model.D[:, : self.n_direct].ravel())
         for start in starts:
             parts += [_parts(start.states, pairs), start.trends.ravel()]
         return np.concatenate(parts)
@@ -104,8 +104,8 @@ class ParameterLayout:
         weights[free], rest = rest[: free.sum()], rest[free.sum() :]
         C, rest = unpack_complex(rest[: n * p].reshape(p, n), pairs), rest[n * p :]
         D = np.zeros((p, m))
-        if self.feedthrough:
-            D, rest = rest[: p * m].reshape(p, m), rest[p * m :]
+        n_values = p * self.n_direct
+        D[:, : self.n_direct], rest = rest[:n_values].reshape(p, self.n_direct), rest[n_values:]
         model = ModalModel(poles, pairs, C, unpack_complex(weights, pairs).T, D, linear=like.linear)
         starts = [
             InitialCondition(unpack_complex(local[:n], pairs), local[n:].reshape(p, N_TRENDS[self.trend]))
@@ -136,8 +136,7 @@ class ParameterLayout:
                 columns[output, :, start : start + values.shape[1]] = values
 
         fill(at, by_C)
-        if self.feedthrough:
-            fill(at + n * p, part.inputs)
+        fill(at + n * p, part.inputs[:, : self.n_direct])
         fill(begin + n, part.trends[:, :n_trends])
         return columns
 
@@ -242,13 +241,13 @@ def refine_output_error(
     driven: DrivenModel,
     records: tuple[Record, ...],
     *,
-    feedthrough: bool,
+    n_direct: int,
     trend: Trend,
     scale: Array,
     tolerance: float = REFINEMENT_TOLERANCE,
 ) -> DrivenModel | None:
     """Return the refined model, None where it is not better or has too many parameters."""
-    problem = _OutputErrorProblem(ParameterLayout(driven.model, feedthrough, trend, len(records)), records, scale)
+    problem = _OutputErrorProblem(ParameterLayout(driven.model, n_direct, trend, len(records)), records, scale)
     if len(problem.parameters) > MAX_PARAMETERS:
         return None
     theta = problem.parameters.packed(driven.model, driven.starts)
@@ -313,17 +312,17 @@ class _OutputErrorProblem:
 
 
 def polish(
-    driven: DrivenModel, records: tuple[Record, ...], *, feedthrough: bool, trend: Trend, scale: Array
+    driven: DrivenModel, records: tuple[Record, ...], *, n_direct: int, trend: Trend, scale: Array
 ) -> DrivenModel:
     """Improve a model of noise-free records; return it unchanged where they are noisy, long, or too short."""
     n = n_samples(records)
     if not is_noise_free(driven, n, scale) or max(map(len, records)) > MAX_RECORD_SAMPLES:
         return driven
-    parameters = ParameterLayout(driven.model, feedthrough, trend, len(records))
+    parameters = ParameterLayout(driven.model, n_direct, trend, len(records))
     if len(parameters) > MAX_PARAMETERS or n * driven.model.n_outputs <= len(parameters):
         return driven
     for _ in range(_POLISHING_STEPS):
-        moved = _gauss_newton_step(driven, records, feedthrough=feedthrough, trend=trend, scale=scale)
+        moved = _gauss_newton_step(driven, records, n_direct=n_direct, trend=trend, scale=scale)
         if moved is None or not _relative_rms(moved, n, scale) < _relative_rms(driven, n, scale):
             return driven
         driven = moved
@@ -336,10 +335,10 @@ def is_noise_free(driven: DrivenModel, n: int, scale: Array) -> bool:
 
 
 def _gauss_newton_step(
-    driven: DrivenModel, records: tuple[Record, ...], *, feedthrough: bool, trend: Trend, scale: Array
+    driven: DrivenModel, records: tuple[Record, ...], *, n_direct: int, trend: Trend, scale: Array
 ) -> DrivenModel | None:
     """Return the model after one step, None where the derivatives are dependent."""
-    parameters = ParameterLayout(driven.model, feedthrough, trend, len(records))
+    parameters = ParameterLayout(driven.model, n_direct, trend, len(records))
     parts = record_residuals(driven, records)
     with single_blas_thread():
         R, rhs = Sensitivities(parameters, parts, scale).triangle()

@@ -49,14 +49,18 @@ class ChannelUnits(NamedTuple):
             return DrivenModel(model, starts, driven.errors * self.outputs**2)
 
 
-def choose_units(records: tuple[Record, ...]) -> ChannelUnits:
-    """Return units near the spread of every channel.
+def choose_units(records: tuple[Record, ...], *, equal: bool) -> ChannelUnits:
+    """Return units near the spread of every channel, which weight channels against each other.
 
-    Inputs, and outputs, share one unit, since units weight channels against each other; channels that are smaller by
-    more than 2^10 have units of their own.
+    With `equal` all channels have the same weight. Otherwise inputs, and outputs, share one unit, as in the records,
+    and channels that are smaller by more than 2^10 have units of their own.
     """
     units = []
     for name in "uy":
+        if equal:
+            values = np.concatenate([getattr(record, name) for record in records])
+            units.append(np.ldexp(1.0, np.frexp(np.abs(values - values.mean(axis=0)).mean(axis=0))[1]))
+            continue
         exponents = np.frexp(np.max([np.ptp(getattr(record, name), axis=0) for record in records], axis=0))[1]
         common = exponents.max()
         units.append(np.ldexp(1.0, np.where(exponents > common - _MAX_EXPONENT_SPREAD, common, exponents)))

@@ -26,8 +26,11 @@ from ltinet.dynamic_network import DynamicNetwork
 from ltinet.errors import FileFormatError, InvalidSignalError
 from ltinet.identification.diagnostics import CandidateSummary, Diagnostics, compute_fits
 from ltinet.identification.estimation import validate_points
+from ltinet.identification.innovations import InnovationModel
 from ltinet.identification.linear_parameters import Trend
 from ltinet.identification.modal_model import ModalModel
+from ltinet.identification.order_selection import Family
+from ltinet.identification.records import parse_experiments, require_channels
 from ltinet.identification.report import ReportFigure, ReportPage, format_delays, format_gains, format_poles
 from ltinet.identification.residual_analysis import ResidualTests
 from ltinet.identification.uncertainty import (
@@ -52,6 +55,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+_FITTED_TO: dict[Family, str] = {
+    "simulation": "simulated outputs",
+    "filtered": "simulated outputs of records after a noise filter",
+    "predictor": "predictions one step ahead",
+}
 _NO_COVARIANCE = (
     "the data do not determine the covariance: the records are free of noise, or the model has too many parameters (with "
     "the initial states of all records), or some without effect on the outputs"
@@ -106,6 +114,9 @@ class IdentificationResult:
         Data from which covariance and residuals are computed on request; of long records the beginnings.
     time_unit
         Unit of time of the tables with the records, for the axes of plots; None where it is not known.
+    family
+        "simulation" where B and D come from simulated outputs, "filtered" where records went through a filter that makes
+        their noise white before, "predictor" where they come from one-step predictions.
     delay_ranges
         First and last delay of each input whose models are not distinguishable at 99 %; empty for delays that were not
         estimated by their models.
@@ -131,6 +142,7 @@ class IdentificationResult:
     modes: ModalModel | None
     diagnostics: Diagnostics
     time_unit: str | None = None
+    family: Family = "simulation"
     delay_ranges: tuple[tuple[int, int], ...] = ()
 
     @cached_property
@@ -159,6 +171,20 @@ class IdentificationResult:
     def covariance(self) -> ParameterCovariance | None:
         """Covariance of the parameters in units of the records; None where the data do not determine it."""
         return self.diagnostics.covariance()
+
+    @cached_property
+    def _innovations(self) -> InnovationModel:
+        return self.diagnostics.innovation_model()
+
+    @property
+    def K(self) -> Array:
+        """Gain `(n, p)` of the innovations e in x[k+1] = A x[k] + B u[k] + K e[k], y = C x + D u + e of `discrete`."""
+        return self._innovations.K
+
+    @property
+    def noise_covariance(self) -> Array:
+        """Covariance of the innovations, the errors of predictions one sample ahead, `(p, p)`."""
+        return self._innovations.covariance
 
     def poles(self) -> Complex:
         """Return the poles in continuous time.
@@ -204,6 +230,43 @@ class IdentificationResult:
             raise InvalidSignalError(f"u has shape {np.shape(u)}; give finite samples (T, {m}) at steps of {self.dt:g}")
         return self.net.simulate(inputs, self.dt * np.arange(len(inputs)), x0=x0).y
 
+    def predict(self, u: Any, y: Any, *, horizon: int = 1) -> Array:
+        """Predict outputs from the inputs until then, and the outputs up to some samples before.
+
+        The states at the first sample are those with the smallest one-step errors; samples before the horizon are
+        predicted from them.
+
+        Parameters
+        ----------
+        u
+            Inputs `(T, m)` or `(T,)`.
+        y
+            Outputs `(T, p)` or `(T,)`.
+        horizon
+            Number of samples from the last output that is used to the one that is predicted.
+
+        Returns
+        -------
+        Array
+            Predicted outputs `(T, p)`.
+
+        Raises
+        ------
+        InvalidSignalError
+            If the record or the horizon is invalid, or the system was identified from a frequency response.
+
+        """
+        if not isinstance(horizon, int | np.integer) or isinstance(horizon, bool) or horizon < 1:
+            raise InvalidSignalError(f"horizon is {sanitize(repr(horizon))}; it must be an integer of at least 1")
+        experiments = parse_experiments(u, y)
+        record, runs = experiments[0]
+        if len(experiments) > 1 or len(runs) != 1 or runs[0] != slice(0, len(record)):
+            raise InvalidSignalError(
+                "predict needs one record of at least 10 samples without gaps (NaN); predict experiments one by one"
+            )
+        require_channels(record, self.system.n_inputs, self.system.n_outputs)
+        return self.diagnostics.predicted(record.u, record.y, int(horizon))
+
     def fit(self, u: Any = None, y: Any = None, *, from_rest: bool = False) -> Array:
         """Return the fit of every output on other data, 100 (1 − ‖y − ŷ‖/‖y − mean‖) %.
 
@@ -235,7 +298,7 @@ class IdentificationResult:
             return compute_fits(self.diagnostics.compared(u, y))
         return self.net.fit(u, y, dt=self.dt, from_rest=from_rest)
 
-    def residuals(self, u: Any = None, y: Any = None) -> ResidualTests:
+    def residuals(self, u: Any = None, y: Any = None, *, one_step: bool = False) -> ResidualTests:
         """Return the residuals of records, with their correlations and 99 % bands.
 
         Only the states at the first sample are fitted, and trends where they belong to the model.
@@ -246,6 +309,8 @@ class IdentificationResult:
             Inputs; by default the records of the identification are used.
         y
             Outputs.
+        one_step
+            True for the errors of predictions one sample ahead, False for those of simulated outputs.
 
         Returns
         -------
@@ -253,7 +318,7 @@ class IdentificationResult:
             Residuals and the tests of their whiteness and independence of the inputs.
 
         """
-        return self.diagnostics.residuals(u, y)
+        return self.diagnostics.residuals(u, y, one_step=one_step)
 
     def pole_uncertainty(self) -> tuple[PoleUncertainty, ...]:
         """Return the poles of continuous time with their covariances.
@@ -388,10 +453,16 @@ class IdentificationResult:
             else f"  samples            at steps of {self.dt:g}{unit}, {self.hold} hold",
             f"  method             {self.method}{rows}{', refined' if self.refined else ''}",
         ]
+        if self.family != "simulation":
+            lines.append(f"  fitted to          {_FITTED_TO[self.family]}")
         lines += [
             f"  fit                {value:6.2f} %  {name}"
             for name, value in zip(system.output_names, self.fits.tolist(), strict=True)
         ]
+        if self.dt is not None:
+            deviations = np.sqrt(self.noise_covariance.diagonal()).tolist()
+            lines.append(f"  one-step errors    {', '.join(f'{value:.3g}' for value in deviations[:4])}")
+            lines[-1] += ", …" if len(deviations) > 4 else ""
         if any(self.delay) or any(last for _, last in self.delay_ranges):
             lines.append(
                 f"  delay              {format_delays(self.delay, self.delay_ranges, self.dt, self.time_unit)}"
@@ -592,8 +663,11 @@ def _report_page(result: IdentificationResult, title: str) -> ReportPage:
     channels = f"{format_count(result.system.n_inputs, 'input')} and {format_count(result.system.n_outputs, 'output')}"
     summary = (
         f"Order {result.order}, {channels}, from {data}; identified by {result.method}{rows}"
-        f"{', refined by output error' if result.refined else ''}."
+        f"{', refined' if result.refined else ''}, fitted to {_FITTED_TO[result.family]}."
     )
+    if result.dt is not None:
+        deviations = np.sqrt(result.noise_covariance.diagonal()).tolist()
+        summary += f" Deviations of predictions one step ahead: {', '.join(f'{value:.3g}' for value in deviations)}."
     return ReportPage(
         title, summary, result.warnings, result.system.output_names, result.fits, result.poles(),
         result.pole_uncertainty() if result.covariance else (), result.candidates, tuple(_report_figures(result)),

@@ -23,7 +23,7 @@ from ltinet._util.floating_point import EPS, Array
 from ltinet.identification.records import Record
 from ltinet.systems.matrices import Matrix
 
-Method = Literal["moesp", "n4sid", "cva"]
+Method = Literal["moesp", "n4sid", "cva", "pbsid"]
 METHODS: tuple[Method, ...] = ("moesp", "n4sid", "cva")
 _CHUNK_SIZE = 2**21  # numbers of H in memory at a time
 # Smallest squared pivot of the Cholesky factor of H Hᵀ, scaled to a unit diagonal: √eps, rounded up. Below it more than

@@ -67,7 +67,7 @@ class ParameterCovariance:
 
 
 def parameter_covariance(
-    driven: DrivenModel, records: tuple[Record, ...], *, feedthrough: bool, trend: Trend
+    driven: DrivenModel, records: tuple[Record, ...], *, n_direct: int, trend: Trend
 ) -> ParameterCovariance | None:
     """Return the covariance of the parameters of the model; those of the records are eliminated.
 
@@ -84,7 +84,7 @@ def parameter_covariance(
         return None
     records, starts = (tuple(values) for values in zip(*pairs, strict=True))
     driven = replace(driven, starts=starts)
-    parameters = ParameterLayout(driven.model, feedthrough, trend, len(records))
+    parameters = ParameterLayout(driven.model, n_direct, trend, len(records))
     n_values = n_samples(records) * driven.model.n_outputs
     if len(parameters) > MAX_PARAMETERS or n_values <= len(parameters):
         return None
@@ -320,7 +320,7 @@ def _response(
     of_B[:, :, np.arange(m), np.arange(m)] = by_B[:, :, None]  # of its own input
     of_C[:, np.arange(p), :, np.arange(p)] = by_C  # of its own output
     columns = [by_poles, of_B[..., parameters.is_free], of_C.reshape(x, p, m, p * n)]
-    if parameters.feedthrough:
+    if parameters.n_direct:
         columns.append(np.broadcast_to(np.eye(p * m).reshape(p, m, p * m), (x, p, m, p * m)).astype(complex))
     return value, np.concatenate(columns, axis=-1)
 

@@ -36,7 +36,7 @@ def one_real_pole(pole: float) -> ModalModel:
 
 def closest(pole: float, record: Record) -> DrivenModel:
     start = fit_inputs(one_real_pole(pole), (record,), feedthrough=False, trend="none", scale=np.ones(1))
-    found = refine_output_error(start, (record,), feedthrough=False, trend="none", scale=np.ones(1))
+    found = refine_output_error(start, (record,), n_direct=0, trend="none", scale=np.ones(1))
     return start if found is None else found
 
 
@@ -69,7 +69,7 @@ def simulated(model: ModalModel, start: InitialCondition, u: np.ndarray) -> np.n
 def test_covariance_matches_cramer_rao(pole: float) -> None:
     gain, noise = 1.5, 0.2
     record = record_of(np.random.default_rng(3), pole, gain, noise, 0.0)
-    found = parameter_covariance(closest(pole, record), (record,), feedthrough=False, trend="none")
+    found = parameter_covariance(closest(pole, record), (record,), n_direct=0, trend="none")
     assert found is not None
     bound = noise**2 * (1.0 - pole**2) ** 3 / (N * gain**2)
     # Sums over 2,000 samples stand for expectations; with |λ| = 0.9 about 200 of them count: 3/√200, twice in variance.
@@ -83,7 +83,7 @@ def test_covariance_matches_spread_in_colored_noise() -> None:
     for number in range(100):
         record = record_of(np.random.default_rng([4, number]), pole, 1.0, 0.1, colour)
         linear = closest(pole, record)
-        found = parameter_covariance(linear, (record,), feedthrough=False, trend="none")
+        found = parameter_covariance(linear, (record,), n_direct=0, trend="none")
         assert found is not None
         poles.append(linear.model.poles[0].real)
         told.append(found.matrix[0, 0])
@@ -103,9 +103,9 @@ def test_sandwich_covariance(linear: bool) -> None:
     e = signal.lfilter([1.0], [1.0, -0.8], rng.standard_normal((300, 2)), axis=0) @ np.array([[0.1, 0.05], [0.0, 0.2]])
     record = Record(u, simulated(model, start, u) + e)
     fitted = fit_inputs(model, (record,), feedthrough=True, trend="constant", scale=np.ones(2))
-    found = parameter_covariance(fitted, (record,), feedthrough=True, trend="constant")
+    found = parameter_covariance(fitted, (record,), n_direct=2, trend="constant")
     assert found is not None
-    parameters = ParameterLayout(fitted.model, True, "constant", 1)
+    parameters = ParameterLayout(fitted.model, 2, "constant", 1)
     theta = parameters.packed(fitted.model, fitted.starts)
 
     def outputs(at: np.ndarray) -> np.ndarray:
@@ -191,7 +191,7 @@ def test_region_quantile() -> None:
 
 def test_continuous_pole_deviations() -> None:
     record = record_of(np.random.default_rng(7), 0.8, 1.0, 0.1, 0.0)
-    found = parameter_covariance(closest(0.8, record), (record,), feedthrough=False, trend="none")
+    found = parameter_covariance(closest(0.8, record), (record,), n_direct=0, trend="none")
     assert found is not None
     (own,) = pole_uncertainties(found, 0.25)
     pole = found.model.poles[0].real
@@ -209,7 +209,7 @@ def test_summary_shows_pole_uncertainty() -> None:
     unknown = parameter_covariance(
         fit_inputs(one_real_pole(0.8), (record.part(slice(0, 3)),), feedthrough=True, trend="linear", scale=np.ones(1)),
         (record.part(slice(0, 3)),),
-        feedthrough=True,
+        n_direct=1,
         trend="linear",
     )
     assert unknown is None
@@ -245,7 +245,7 @@ def test_discrete_region_contains_continuous_poles() -> None:
 def test_nearly_meeting_poles_are_contained() -> None:
     """Regions by the slope of the root hold half of these, whose estimates are pairs as often as real."""
     true, held, n_pairs = (0.72, 0.7), [], 0
-    setting = EstimationSettings(False, "none", False, np.ones(1), False, N)
+    setting = EstimationSettings(1, False, "none", False, np.ones(1), False, True, N)
     for seed in range(40):
         rng = np.random.default_rng([91, seed])
         u = rng.standard_normal(N)
@@ -254,7 +254,7 @@ def test_nearly_meeting_poles_are_contained() -> None:
         start = fit_driven_model(*decompose_subspace(compress_hankel(records, 10), "moesp").model(2), records, setting)
         assert start is not None
         best = refine_model(start, records, setting) or start
-        found = parameter_covariance(best, records, feedthrough=False, trend="none")
+        found = parameter_covariance(best, records, n_direct=0, trend="none")
         assert found is not None
         regions = pole_uncertainties(found, 1.0)
         n_pairs += regions[0].is_pair
@@ -268,7 +268,7 @@ def test_refinement_with_as_many_samples_as_parameters() -> None:
     u = np.array([[1.0], [-0.5], [2.0]])
     record = Record(u, signal.lfilter([0.0, 1.0], [1.0, -0.8], u, axis=0) + 0.3 * 0.8 ** np.arange(3.0)[:, None])
     start = fit_inputs(one_real_pole(0.5), (record,), feedthrough=False, trend="none", scale=np.ones(1))
-    refined = refine_output_error(start, (record,), feedthrough=False, trend="none", scale=np.ones(1))
+    refined = refine_output_error(start, (record,), n_direct=0, trend="none", scale=np.ones(1))
     assert refined is not None
     assert refined.errors[0] <= 1e-12 * start.errors[0]
     assert refined.model.poles.real == pytest.approx([0.8], rel=1e-6)
@@ -285,9 +285,9 @@ def test_summary_lists_eight_poles(n_poles: int) -> None:
 @pytest.mark.parametrize(("score", "is_admissible"), [(1.010, True), (1.013, False)])
 def test_orders_within_chance_are_admissible(score: float, is_admissible: bool) -> None:
     """Eight states fewer, with an input and an output: 4 √(16 · 1000/2000)/1000 = 0.0113 is due to chance."""
-    driven = DrivenModel(one_real_pole(0.5), (), np.array([2000.0]))
+    driven, errors = DrivenModel(one_real_pole(0.5), (), np.array([2000.0])), np.array([1000.0])
     best = {
-        order: (Candidate(order, "moesp", 10, False, False, np.array([1000.0]), driven), value)
+        order: (Candidate(order, "moesp", 10, "simulation", False, (driven,), (driven,), errors, errors), value)
         for order, value in ((2, score), (10, 1.0))
     }
     assert admissible_orders(best, 2000, 1000) == ([2, 10] if is_admissible else [10])

@@ -92,7 +92,9 @@ def test_feedback_with_delays_and_colored_noise() -> None:
 def test_feedback_warning() -> None:
     u, y = in_a_loop(np.random.default_rng(11), 0.6, outside=1.0)
     found = ltinet.identify(u, y, dt=1.0, order=1)
-    assert any("closed loop" in warning for warning in found.warnings)
+    assert any("closed loop" in text for text in (*found.warnings, *found.notes))
+    simulated = ltinet.identify(u, y, dt=1.0, order=1, method="moesp")
+    assert any("closed loop" in warning for warning in simulated.warnings)
     u, y = in_a_loop(np.random.default_rng(12), 0.0, outside=1.0)
     found = ltinet.identify(u, y, dt=1.0, order=1)
     assert not any("closed loop" in warning for warning in found.warnings)

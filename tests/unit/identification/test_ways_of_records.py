@@ -125,7 +125,7 @@ def test_output_derivatives(linear):
     A, C = decompose_subspace(compress_hankel((one,), 6), "moesp").model(4)
     modes = undriven_modal_model(A, C, n_inputs=2, linear=linear)
     found = fit_inputs(modes, (one,), feedthrough=True, trend="constant", scale=np.ones(2))
-    own = ParameterLayout(found.model, feedthrough=True, trend="constant", n_records=1)
+    own = ParameterLayout(found.model, n_direct=2, trend="constant", n_records=1)
     theta = own.packed(found.model, found.starts)
     model, (start,) = own.unpacked(theta)
     columns = own.derivatives(compute_regressors(model, one, ModalDrive(model.B, start.states)), model, start, record=0)
@@ -266,7 +266,9 @@ def test_delay_of_an_overdamped_plant():
     y = plant.simulate(np.concatenate([np.zeros(7), u[:-7]]), 0.1 * np.arange(len(u)), hold="zero").y
     y += 0.005 * rng.standard_normal(y.shape)
     records = (Record(u[:, None] - u.mean(), y - y.mean()),)
-    settings = EstimationSettings(True, "constant", linear=False, scale=y.std(axis=0), stable=True, longest=len(u))
+    settings = EstimationSettings(
+        1, True, "constant", linear=False, scale=y.std(axis=0), stable=True, may_grow=False, longest=len(u)
+    )
     bound = bound_delays(records)
     assert bound is not None
     assert bound[0] is None or bound[0] > 8
