@@ -59,7 +59,8 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     Raises
     ------
     SimulationError
-        If rounding or the block-diagonalization alone exceed the target, or the engine is unknown.
+        If the network has products, rounding or the block-diagonalization alone exceed the target, or the engine is
+        unknown.
 
     Examples
     --------
@@ -71,6 +72,11 @@ def tolerances_for(  # noqa: PLR0913 - the options of the runs that the toleranc
     >>> bool((solution.error_bound() <= 1e-5).all())
     True
     """
+    if not isinstance(net, DynamicNetwork):
+        raise SimulationError(
+            f"tolerances_for is for networks of linear models, got {type(net).__name__}; for a network with products use "
+            "net.simulate(u, t, tol=…)"
+        )
     require_continuous_time(net, "net.simulate(u, t, engine=…)")
     target = validate_positive(target, "target")
     if engine not in ("per_neuron", "per_interval"):

@@ -63,9 +63,9 @@ def format_first_names(names: Sequence[str]) -> str:
     return ", ".join([*(sanitize(name) for name in names[:_MAX_FIRST_NAMES]), *more]) or "none"
 
 
-def format_count(number: int, noun: str) -> str:
-    """Format a number and its noun: "1 layer", "2 layers"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def format_count(number: int, noun: str, plural: str | None = None) -> str:
+    """Format a number and its noun: "1 layer", "2 layers"; `plural` is needed where it has no s, "2 entries"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
 def install_hint(extra: str) -> str:

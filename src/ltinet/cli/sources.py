@@ -108,7 +108,6 @@ _PYTHON_ADVICE = (
     re.compile(r"give it: load_system\(path, .*?\), or (?=store)"),  # … has no C; give it: …, or store plain matrices
     re.compile(r"load_system\(path, names=\{.*?\}\), or on the command line "),  # …: …, or on the … --matrix A=Amat
 )
-_SIMULATION = "ltinet.construct(ltinet.load_system(path)).simulate(u, t)"
 SourceName = Annotated[str, typer.Argument(metavar="FILE", hidden=True, autocompletion=complete_source)]
 MatrixNames = Annotated[
     list[str] | None, option("A=NAME", "Variable of FILE that is A, B, …; repeat for each.", "--matrix")
@@ -130,8 +129,11 @@ def read_system(name: str, matrix: list[str] | None = None) -> StateSpace | Any:
 def _require_linear(model: Any, name: str) -> Any:
     """Return a system or network; raise FileFormatError for models with products, which need Python."""
     if hasattr(model, "n_scheduling"):
+        is_network = hasattr(model, "n_products")
+        network = "ltinet.load(path)" if is_network else "ltinet.construct(ltinet.load_system(path))"
         raise FileFormatError(
-            f"{format_path(name)} has products of signals, and this command is for linear models; use Python: {_SIMULATION}"
+            f"{format_path(name)} has products of signals, and this command is for linear models; use Python: "
+            f"{network}.simulate(u, t)"
         )
     return model
 

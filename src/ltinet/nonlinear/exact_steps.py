@@ -22,7 +22,7 @@ from scipy import linalg
 
 from ltinet._util.cache import LRUCache
 from ltinet._util.floating_point import EPS, Array
-from ltinet._util.text import sanitize
+from ltinet._util.text import format_count, sanitize
 from ltinet.error_bounds.double_double_exponentials import double_double_matrix_exponentials
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.nonlinear.models import NonlinearModel
@@ -277,6 +277,10 @@ class HeldStepper:
         """
         model = self.model
         v = _vector(u, "u", model.n_inputs) - model.linear.u0
+        if p is None and model.n_scheduling:
+            raise InvalidSignalError(
+                f"p is missing; the model has the scheduling signals {', '.join(model.scheduling_names)}. Pass step(u, p)."
+            )
         scheduling = _vector(() if p is None else p, "p", model.n_scheduling)
         C, D = model.terms.scheduled("C_p", model.C, scheduling), model.terms.scheduled("D_p", model.D, scheduling)
         y = C @ self.x + D @ v + model.linear.y0
@@ -295,5 +299,6 @@ class HeldStepper:
 def _vector(value: ArrayLike, name: str, size: int) -> Array:
     vector = np.atleast_1d(as_real_array(value, name))
     if vector.shape != (size,) or not np.isfinite(vector).all():
-        raise InvalidSignalError(f"{name} must have {size} finite numbers, got {sanitize(np.asarray(value).tolist())}")
+        numbers = format_count(size, "finite number")
+        raise InvalidSignalError(f"{name} must have {numbers}, got {sanitize(np.asarray(value).tolist())}")
     return vector

@@ -61,6 +61,8 @@ def missing_attribute_message(obj: object, name: str, *, owner: str) -> str:
     if name in _INSTEAD:
         return f"{text}; use {_INSTEAD[name]}"
     topic = next((topic for topic, names in _LATER.items() if name in names), None)
+    if name == "system" and owner == "net":
+        return f"{text}; use net.model"
     is_linear = hasattr(StateSpace, name) or hasattr(DynamicNetwork, name)
     if name.startswith("_") or (topic is None and not is_linear):
         return text
@@ -297,7 +299,9 @@ class NonlinearModel(ModelSignals):
         for value, default, size, name in zip((x, u, p), defaults, sizes, "xup", strict=True):
             vector = np.atleast_1d(np.asarray(default if value is None else as_real_array(value, name)))
             if vector.shape != (size,):
-                raise InvalidSystemError(f"{name} has shape {vector.shape}; it must have {format_count(size, 'entry')}")
+                raise InvalidSystemError(
+                    f"{name} has shape {vector.shape}; it must have {format_count(size, 'entry', 'entries')}"
+                )
             vectors.append(np.asarray(vector, dtype=np.float64))
         return vectors[0], vectors[1] - self.u0, vectors[2]
 
@@ -584,7 +588,8 @@ class LPV(NonlinearModel):
         SignalNames.of(names, None, None)  # raises an error for names that are not valid
         if len(names) != count:
             raise InvalidSystemError(
-                f"scheduling has {format_count(len(names), 'name')}, but there are {count} matrices in A_p; give one for each"
+                f"scheduling has {format_count(len(names), 'name')}, but the model has "
+                f"{format_count(count, 'scheduling signal')}; give one name for each"
             )
         super().__init__(linear, ProductTerms((), **lists, H=None), names)
 
@@ -619,8 +624,8 @@ class QuadraticBilinear(NonlinearModel):
     N : sequence of array_like or sparse matrix, shape (n, n), optional
         One matrix for each input, as for `Bilinear`.
     H : array_like or sparse matrix, shape (n, n²), or tuple (S, J, K)
-        Quadratic term; column j n + k multiplies x_j x_k, both counted from 0. Only its symmetric part matters. Or
-        factors, S (n, q) and J, K (q, n), of H (x ⊗ x) = S ((J x) ∘ (K x)).
+        Quadratic term, needed without N; column j n + k multiplies x_j x_k, both counted from 0. Only its symmetric part
+        matters. Or factors, S (n, q) and J, K (q, n), of H (x ⊗ x) = S ((J x) ∘ (K x)).
     inputs, outputs, states : sequence of str, optional
         Names, as for `StateSpace`.
     input_delay, output_delay, u0, y0, hold, sample_time : optional
@@ -629,7 +634,7 @@ class QuadraticBilinear(NonlinearModel):
     Raises
     ------
     InvalidSystemError
-        If a matrix is not real, not finite or of the wrong shape.
+        If neither N nor H is given, or a matrix is not real, not finite or of the wrong shape.
 
     Examples
     --------
@@ -659,6 +664,11 @@ class QuadraticBilinear(NonlinearModel):
         hold: Hold | None = None,
         sample_time: float | None = None,
     ) -> None:
+        if N is None and H is None:
+            raise InvalidSystemError(
+                "H and N are missing; pass H=… or N=… by name, since the fourth argument is D, or use StateSpace for a model "
+                "without products"
+            )
         linear = StateSpace(
             A, B, C, D, inputs=inputs, outputs=outputs, states=states, input_delay=input_delay,
             output_delay=output_delay, u0=u0, y0=y0, hold=hold, sample_time=sample_time,

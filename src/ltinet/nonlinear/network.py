@@ -17,10 +17,10 @@ from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.cache import cached_property
 from ltinet._util.display import dir_without, html_properties
 from ltinet._util.floating_point import Array, balancing_units
-from ltinet._util.text import format_rows
+from ltinet._util.text import format_count, format_rows, sanitize
 from ltinet.blockdiag.partition import BlockChoice
 from ltinet.dynamic_network import DynamicNetwork
-from ltinet.errors import InvalidSystemError
+from ltinet.errors import InvalidSystemError, SimulationError
 from ltinet.network.layer import HorizontalLayer
 from ltinet.network_builder import DEFAULT_MAX_CONDITION, construct_network
 from ltinet.nonlinear.exact_steps import HeldStepper
@@ -150,6 +150,7 @@ class NonlinearNetwork(ModelSignals):
         hold: Hold | None = None,
         tol: float = 1e-8,
         method: str | None = None,
+        **options: Any,
     ) -> Solution:
         """Simulate the network: compute its outputs at given times.
 
@@ -164,8 +165,8 @@ class NonlinearNetwork(ModelSignals):
             Input, as for `DynamicNetwork.simulate`.
         t : array_like, shape (T,)
             Ascending times; a time that occurs twice marks a jump.
-        p : array_like, callable, Signal, mapping, Table or DataFrame, optional
-            Scheduling signals of an LPV model, in the forms of u.
+        p : float, array_like, callable, Signal, mapping, Table or DataFrame, optional
+            Scheduling signals of an LPV model, in the forms of u; a number, or one for each signal, is constant.
         x0 : array_like, shape (n,) or (batch, n), optional
             State at t[0]; zero by default. Batches of u, p and x0 are broadcast.
         hold : {"linear", "zero"}, optional
@@ -174,13 +175,15 @@ class NonlinearNetwork(ModelSignals):
             Tolerance of collocation and solvers relative to the largest values, between 1e-11 and 1e-2.
         method : {"exact_steps", "collocation", "LSODA", "Radau", "BDF", "DOP853", "RK45", "RK23"}, optional
             Method, instead of the one that follows from the model.
+        **options
+            Not supported: options of linear networks, such as `engine`, are refused with a message.
 
         Returns
         -------
         Solution
-            Outputs `y`, shape (..., T, n_outputs), which can be evaluated at other times. `error_estimate` is computed on
-            first use by a second, more accurate run. `error_bound` bounds the rounding of exact steps at the times t,
-            and is infinite for all other methods.
+            Outputs `y`, shape (..., T, n_outputs), which can be evaluated at other times. `error_estimate` is that at the
+            times t, computed on first use by a second, more accurate run; between them errors may be larger.
+            `error_bound` bounds the rounding of exact steps at the times t, and is infinite for all other methods.
 
         Raises
         ------
@@ -189,6 +192,11 @@ class NonlinearNetwork(ModelSignals):
         SimulationError
             If an option is not valid, or the states grow without bound; the message has the time.
         """
+        if options:
+            raise SimulationError(
+                f"simulate of a network with products has no option {', '.join(map(sanitize, options))}; its options are p, "
+                "x0, hold, tol and method"
+            )
         if (
             not self.n_products
             and p is None
@@ -232,7 +240,9 @@ class NonlinearNetwork(ModelSignals):
             )
         x = np.zeros(model.n_states) if x0 is None else as_real_array(x0, "x0")
         if x.shape != (model.n_states,):
-            raise InvalidSystemError(f"x0 has shape {x.shape}; it must have {model.n_states} entries")
+            raise InvalidSystemError(
+                f"x0 has shape {x.shape}; it must have {format_count(model.n_states, 'entry', 'entries')}"
+            )
         return HeldStepper(model, as_time_step(dt, "dt"), np.array(x, dtype=np.float64))
 
     def save(self, path: str | Path) -> None:

@@ -60,9 +60,9 @@ class ProductNeurons:
         return len(self.left) > 0
 
     @property
-    def sees_inputs(self) -> bool:
-        """True if inputs are factors of products."""
-        return bool(np.any(self.signal < self.n_inputs)) or len(self.pairs) > 0
+    def input_factors(self) -> frozenset[int]:
+        """Indices of the inputs that are factors of products."""
+        return frozenset(self.signal[self.signal < self.n_inputs].tolist()) | frozenset(self.pairs[:, 1].tolist())
 
     @property
     def feeds_states(self) -> bool:

@@ -114,8 +114,8 @@ def as_matrix_list(
         raise InvalidSystemError(f"{name} must be a list of matrices, one for each {noun}, got {type(values).__name__}")
     if len(values) != count:
         raise InvalidSystemError(
-            f"{name} has {len(values)} matrices, but the model has {format_count(count, noun)}; give one matrix for each, "
-            "None where it is zero"
+            f"{name} has {format_count(len(values), 'matrix', 'matrices')}, but the model has {format_count(count, noun)}; "
+            "give one matrix for each, None where it is zero"
         )
     matrices = []
     for index, value in enumerate(values):

@@ -129,10 +129,11 @@ class ProductReduction:
 def reduce_products(
     model: Any,
     *,
-    order: int,
+    order: int | None = None,
     method: Literal["balanced", "pod"] = "balanced",
     scale: float = 1.0,
     training: Solution | None = None,
+    **options: Any,
 ) -> ProductReduction:
     """Reduce a bilinear, LPV or quadratic-bilinear model of up to 1,000 states.
 
@@ -141,13 +142,15 @@ def reduce_products(
     model : Bilinear, LPV or QuadraticBilinear
         Model, its network, or a `BilinearModel` of pyMOR; for "balanced" all eigenvalues of A must have negative real parts.
     order : int
-        Number of states of the reduced model.
+        Number of states of the reduced model. It must be given: there is no error bound that could choose it.
     method : {"balanced", "pod"}, optional
         Balanced truncation by truncated Gramians, or proper orthogonal decomposition of `training`.
     scale : float, optional
         Factor γ on the products in the Gramians; values below 1 suit small signals.
     training : Solution, optional
         Solution of the network of the model, whose states POD takes. Needed for "pod".
+    **options
+        Not supported: options of `ltinet.reduce`, such as `tolerance`, are refused with a message.
 
     Returns
     -------
@@ -168,6 +171,12 @@ def reduce_products(
     >>> bool(reduced.measure_error(np.sin(3.0 * t) ** 2, t) < 1e-3)
     True
     """
+    if options or order is None:
+        problem = f"has no option {', '.join(map(sanitize, options))}" if options else "needs order=…"
+        raise InvalidSystemError(
+            f"reduce_products {problem}; give the number of states, order=…, and check it with measure_error, since there "
+            "is no error bound"
+        )
     if is_pymor_bilinear(model):
         model = Bilinear.from_pymor(model)
     if isinstance(model, NonlinearNetwork):

@@ -15,7 +15,7 @@ the tolerance, and SciPy's solvers with a thirtieth of it. The difference of bot
 second; it contains the defect of every step and its transport by the equations.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from ltinet._util.blas_threads import limit_blas_threads
 from ltinet._util.cache import cached_property
 from ltinet._util.floating_point import Array
-from ltinet._util.text import sanitize
+from ltinet._util.text import format_count, sanitize
 from ltinet.error_bounds.output_bounds import UnknownBound
 from ltinet.errors import InvalidSignalError, SimulationError
 from ltinet.nonlinear.exact_steps import ExactPiece
@@ -40,23 +40,23 @@ from ltinet.nonlinear.models import NonlinearModel
 from ltinet.nonlinear.scipy_solvers import METHODS, SolverPiece, bandwidths
 from ltinet.nonlinear.signal_values import RunSignals
 from ltinet.signals.arrays import as_real_array
-from ltinet.signals.conversion import suggest_swapped_arguments
-from ltinet.signals.sampled import Hold
+from ltinet.signals.conversion import as_signal, is_piecewise_polynomial, order_inputs, suggest_swapped_arguments
+from ltinet.signals.function import FunctionSignal
+from ltinet.signals.sampled import Hold, SampledSignal
 from ltinet.signals.signal import Signal, polyline_points
 from ltinet.signals.times import TimeAxis, as_real_times
 from ltinet.simulation.api import resolve_hold, resolve_times
 from ltinet.simulation.delays import ModelInput, model_input, solution_from_core
 from ltinet.simulation.options import validate_positive
 from ltinet.simulation.solution import Solution
-from ltinet.systems.signal_settings import NO_SETTINGS
 
 _MAX_DENSE = 500  # states up to which products with dense T and exponentials are faster than sparse solvers (empirical)
 _MAX_BLOCK = 32  # states of a block: tables of a step have (8 b)² numbers
 _MIN_TOLERANCE, _MAX_TOLERANCE = 1e-11, 1e-2  # below, rounding of the tables is felt; above, estimates are unreliable
 _FINER_COLLOCATION, _FINER_SOLVER = 0.01, 1.0 / 30.0  # of the tolerance: second run of the error estimate
 _NO_BOUND = {
-    "collocation": "error_bound() is infinite: no bound is known for collocation; error_estimate is an estimate",
-    "solver": "error_bound() is infinite: no bound is known for solvers of SciPy; error_estimate is an estimate",
+    "collocation": "error_bound() is infinite: no bound is known for collocation; error_estimate is an estimate at the times t",
+    "solver": "error_bound() is infinite: no bound is known for solvers of SciPy; error_estimate is an estimate at the times t",
     "shifted": "error_bound() is infinite or leaves out the rounding of delays and of sums with the operating point",
 }
 OWN_METHODS = ("exact_steps", "collocation")
@@ -122,8 +122,8 @@ def simulate_products(
     )
     method = chosen if method is None else _validate_method(method, model, signals)
     run = _Run(prepared, signals, axis.t, start, tol, method)
-    with limit_blas_threads(model.n_states):
-        pieces = run.solve()
+    with limit_blas_threads(model.n_states), np.errstate(over="ignore", invalid="ignore"):  # states that are not finite
+        pieces = run.solve()  # end the run with an error
     trajectory = ProductTrajectory(run, pieces)
     stats = {"engine": "products", "method": run.method_text(pieces), "tol": tol, **run.counts}
     if method != "exact_steps":
@@ -158,14 +158,63 @@ def read_signals(
             f"p is missing; the model has the scheduling signals {', '.join(model.scheduling_names)}. Pass their samples at "
             "the times t or a function, simulate(u, t, p=p)."
         )
-    try:
-        p = np.asarray(p, dtype=np.float64) if getattr(p, "dtype", None) == np.bool_ else p
-        scheduling = model_input(
-            p, axis, n_inputs=model.n_scheduling, names=model.scheduling_names, hold=hold, settings=NO_SETTINGS
+    return axis, given, _scheduling_signal(p, axis, model.scheduling_names, hold)
+
+
+def _scheduling_signal(p: Any, axis: TimeAxis, names: tuple[str, ...], hold: Hold) -> Signal:
+    """Return the scheduling signals from numbers, samples, a function, or any other form of an input."""
+    if isinstance(p, Mapping) and set(p) != set(names):
+        raise InvalidSignalError(
+            f"p has the names {sanitize(', '.join(map(str, p)))}; it must have those of the scheduling signals, "
+            f"{', '.join(names)}"
         )
+    try:
+        p = order_inputs(p, names, are_given=True, n_times=len(axis.t))
+        if isinstance(p, Signal) or is_piecewise_polynomial(p):
+            return as_signal(p, axis, n_inputs=len(names), hold=hold)
     except InvalidSignalError as error:
-        raise InvalidSignalError(f"scheduling signals p, in place of u: {error}") from None
-    return axis, given, scheduling.signal
+        raise InvalidSignalError(f"p, read like an input u: {error}") from None
+    if callable(p):
+        return FunctionSignal(_SchedulingFunction(p, len(names)), n_inputs=len(names))
+    values, n_times, count = as_real_array(p, "p"), len(axis.t), len(names)
+    if values.ndim == 0 or values.shape == (count,):
+        values = np.broadcast_to(values, (n_times, count))
+    elif values.ndim == 1 and count == 1:
+        values = values[:, None]
+    if values.ndim < 2 or values.shape[-2:] != (n_times, count):
+        raise InvalidSignalError(
+            f"p has shape {np.shape(p)}, but there are {format_count(n_times, 'time')} and "
+            f"{format_count(count, 'scheduling signal')}; give samples of shape ({n_times}, {count}), or "
+            f"{format_count(count, 'number')} for constant signals"
+        )
+    if not np.isfinite(values).all():
+        raise InvalidSignalError("p has entries that are not finite; replace NaN and infinities")
+    return SampledSignal(axis, values, hold=hold)
+
+
+@dataclass(frozen=True)
+class _SchedulingFunction:
+    """Function of time for scheduling signals, with errors that name p."""
+
+    function: Callable[[Any], Any]
+    count: int
+
+    def __call__(self, t: Any) -> Any:
+        """Return the values at one time, checked, or at many times, which `FunctionSignal` compares with these."""
+        try:
+            value = self.function(t)
+        except ArithmeticError as error:
+            raise InvalidSignalError(f"p is not finite at t = {t!r}: {error}") from error
+        if np.ndim(t) == 0:
+            numbers = as_real_array(value, f"p at t = {t!r}")
+            if numbers.shape != (self.count,) and not (self.count == 1 and numbers.ndim == 0):
+                raise InvalidSignalError(
+                    f"p returned shape {numbers.shape} at t = {t!r}; it must return one number per scheduling signal, "
+                    f"{self.count} of them"
+                )
+            if not np.isfinite(numbers).all():
+                raise InvalidSignalError(f"p is not finite at t = {t!r}")
+        return value
 
 
 def _broadcast(model: NonlinearModel, inputs: Signal, scheduling: Signal | None, x: Array) -> tuple[RunSignals, Array]:
@@ -420,7 +469,7 @@ class ProductTrajectory:
             return np.zeros(shape)
         if isinstance(self.pieces[0][1], ExactPiece):
             return np.asarray(self.error_bound(0.0, 0.0).overall()["rounding"]).reshape(shape)
-        with limit_blas_threads(self.run.prepared.model.n_states):
+        with limit_blas_threads(self.run.prepared.model.n_states), np.errstate(over="ignore", invalid="ignore"):
             finer = self.run.refine(self.pieces)
             if finer is None:
                 return np.full(shape, np.inf)

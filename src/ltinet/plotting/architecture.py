@@ -471,9 +471,12 @@ def _draw_ends(
         half = 0.35 * (min(products.n_scheduling, _NODES) - 1)
         center = min([y, *(height - 0.8 - half for height in inputs)])
         scheduling = _draw_nodes(
-            axes, products.n_scheduling, "scheduling", x=0.0, middles=[center], font=font, is_scheduling=True
+            axes, products.n_scheduling, "scheduling\nsignal", x=0.0, middles=[center], font=font, is_scheduling=True
         )
-        seen = [*(inputs if products.sees_inputs else []), *scheduling]
+        n_inputs = network.n_inputs
+        drawn = range(n_inputs) if n_inputs <= _NODES else (0, 1, n_inputs - 2, n_inputs - 1)
+        factors = [height for index, height in zip(drawn, inputs, strict=True) if index in products.input_factors]
+        seen = [*factors, *scheduling]
         wires += [[(_BOX, height), (arrangement.left, y)] for height in seen]
         if products.feeds_outputs:
             wires += [[(arrangement.right, y), (arrangement.width - _BOX, height)] for height in outputs]
@@ -522,7 +525,7 @@ def _draw_nodes(
     step = min(max((highest - lowest + 1.5) / _NODES, 0.7), 2.0)
     heights = [(highest + lowest) / 2.0 + step * ((n_drawn - 1) / 2.0 - row) for row in range(n_drawn)]
     if is_scheduling:
-        axes.text(x, min(heights) - _BOX - 0.2, f"{count} {noun}", fontsize=font, color=_INK, ha="center", va="top",
+        axes.text(x, min(heights) - _BOX - 0.2, format_count(count, noun), fontsize=font, color=_INK, ha="center", va="top",
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0})  # fmt: skip
     else:
         top = max([highest, *(y + _BOX for y in heights)]) + 0.25

@@ -96,8 +96,8 @@ class PlottableProducts(Protocol):
         """True if states are factors of products."""
 
     @property
-    def sees_inputs(self) -> bool:
-        """True if inputs are factors of products."""
+    def input_factors(self) -> frozenset[int]:
+        """Indices of the inputs that are factors of products."""
 
     @property
     def feeds_states(self) -> bool:

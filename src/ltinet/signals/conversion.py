@@ -145,7 +145,7 @@ def _named_samples(value: Any, name: str, n_times: int) -> Values:
 # Signals
 
 
-def _is_piecewise_polynomial(u: Any) -> bool:
+def is_piecewise_polynomial(u: Any) -> bool:
     """Return whether u is a PPoly of SciPy; scipy.interpolate is slow to import and must be loaded if u is one."""
     interpolate = sys.modules.get("scipy.interpolate")
     return interpolate is not None and isinstance(u, interpolate.PPoly)
@@ -153,7 +153,7 @@ def _is_piecewise_polynomial(u: Any) -> bool:
 
 # Predicates and conversions to signals; the first that matches is used.
 CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Signal]], ...] = (
-    (_is_piecewise_polynomial, lambda u, _: PolynomialSignal.of(u)),
+    (is_piecewise_polynomial, lambda u, _: PolynomialSignal.of(u)),
     (callable, lambda u, n_inputs: FunctionSignal(u, n_inputs=n_inputs)),
 )
 

@@ -158,7 +158,8 @@ class Solution:
     def error_estimate(self) -> Array | None:
         """Estimated error of each output, `(..., p)`, of engines without an error bound; None for all others.
 
-        Networks with product neurons compute it by a second run on first use.
+        It is the largest one at the times t; between them, where the solution is interpolated, errors may be larger. Networks
+        with product neurons compute it by a second run on first use.
         """
         core = getattr(self.trajectory, "core", self.trajectory)
         return core.estimate_error() if isinstance(core, EstimatesError) else self.stats.get("error_estimate")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ltinet._util.text import format_count
 from ltinet.errors import InvalidSystemError
 
 Matrix: TypeAlias = NDArray[np.float64]
@@ -108,7 +109,7 @@ def _with_two_axes(array: NDArray[Any], name: str, vector: Literal["row", "colum
     if array.ndim == 1 and vector is not None:
         return array[None, :] if vector == "row" else array[:, None]
     raise InvalidSystemError(
-        f"{name} has {array.ndim} axes, shape {array.shape}; it must have two: "
+        f"{name} has {format_count(array.ndim, 'axis', 'axes')}, shape {array.shape}; it must have two: "
         f"{name}[:, None] makes a 1-D array a column, {name}[None, :] a row"
     )
 

@@ -91,7 +91,7 @@ def test_linearization_away_from_an_equilibrium_is_refused():
         (lambda: ltinet.LPV(-1.0, 1.0, 1.0), "at least one scheduling signal"),
         (lambda: ltinet.LPV(-1.0, 1.0, 1.0, A_p=[[[1.0]]], scheduling=["a", "b"]), "2 names"),
         (lambda: ltinet.LPV(-1.0, 1.0, 1.0, A_p=[[[1.0]]], scheduling=["a\n"]), "printable"),
-        (lambda: ltinet.LPV(-1.0, 1.0, 1.0, A_p=[[[1.0]]], B_p=[[[1.0]], [[1.0]]]), "A_p has 1 matrices"),
+        (lambda: ltinet.LPV(-1.0, 1.0, 1.0, A_p=[[[1.0]]], B_p=[[[1.0]], [[1.0]]]), "A_p has 1 matrix,"),
         (lambda: ltinet.Bilinear(-np.eye(2), [1, 1], [1, 1], N=[np.eye(3)]), r"N\[0\] has shape \(3, 3\)"),
         (lambda: ltinet.Bilinear(-np.eye(2), [1, 1], [1, 1], N=[np.eye(2)] * 2), "N has 2 matrices"),
         (lambda: ltinet.Bilinear(-np.eye(2), [1, 1], [1, 1], N=3.0), "N must be a list"),

@@ -49,7 +49,7 @@ def test_scheduled_models_are_reduced():
 def test_gramians_without_products_are_those_of_the_linear_part():
     rng = np.random.default_rng(0)
     A, B, C = rng.normal(size=(5, 5)) - 5.0 * np.eye(5), rng.normal(size=(5, 2)), rng.normal(size=(1, 5))
-    P, Q = truncated_gramians(ltinet.QuadraticBilinear(A, B, C), 1.0)
+    P, Q = truncated_gramians(ltinet.Bilinear(A, B, C), 1.0)
     assert np.allclose(P, linalg.solve_continuous_lyapunov(A, -B @ B.T))
     assert np.allclose(Q, linalg.solve_continuous_lyapunov(A.T, -C.T @ C))
 

@@ -196,11 +196,11 @@ def test_input_errors():
         (lambda: bilinear.simulate(u), "t is missing"),
         (lambda: bilinear.simulate(u, t, p=u), "no scheduling signals"),
         (lambda: lpv.simulate(u, t), "p is missing.*speed"),
-        (lambda: lpv.simulate(u, t, p=np.zeros((5, 2))), "scheduling signals p"),
+        (lambda: lpv.simulate(u, t, p=np.zeros((5, 2))), "p has shape .*1 scheduling signal"),
         (lambda: bilinear.simulate(u, t, x0=np.zeros(3)), "x0 has shape"),
         (lambda: bilinear.simulate(u, t, x0=[np.nan, 0.0]), "not finite"),
         (lambda: bilinear.simulate(np.zeros((3, 5, 1)), t, x0=np.zeros((4, 2))), "do not fit"),
-        (lambda: lpv.stepper(0.1).step(1.0), "p must have 1"),
+        (lambda: lpv.stepper(0.1).step(1.0), "p is missing"),
     ]
     for call, message in faults:
         with pytest.raises(ltinet.InvalidSignalError, match=message):

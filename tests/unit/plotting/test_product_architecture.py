@@ -28,7 +28,7 @@ def test_products_and_scheduling_signals_are_counted(width):
     assert figure is axes.figure
     texts = [text for text, _ in shown_texts(figure)]
     assert "products: 2 state × scheduling" in texts
-    assert "2 scheduling" in texts
+    assert "2 scheduling\nsignals" in texts
     assert "3 first-order neurons" in texts
     assert crosses(figure) == 4
 
@@ -61,3 +61,17 @@ def test_drawings_of_linear_networks_are_refused_with_a_hint():
     for name in ("bode", "spectrum", "step"):
         with pytest.raises(AttributeError, match=rf"net\.linear\.plot\.{name}"):
             getattr(network().plot, name)
+
+
+@pytest.mark.parametrize("n_inputs", [2, 7])
+def test_only_inputs_with_products_have_lines_to_them(n_inputs):
+    N = [np.eye(2)] + [None] * (n_inputs - 1)
+    net = ltinet.construct(ltinet.Bilinear(-np.eye(2), np.ones((2, n_inputs)), np.ones(2), N=N))
+    axes = net.plot.architecture().axes[0]
+    wires = next(item for item in axes.collections if isinstance(item, LineCollection) and item.zorder == 1)
+    ends = [
+        tuple(segment[1]) for segment in wires.get_segments() if segment[0][0] < segment[1][0] < axes.get_xlim()[1] / 2
+    ]
+    starts = {end: sum(other == end for other in ends) for end in ends}
+    n_drawn = min(n_inputs, 4)
+    assert sorted(starts.values()) == [1] + [n_drawn] * net.n_layers  # the band of products has a line from u1 only

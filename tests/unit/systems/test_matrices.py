@@ -62,7 +62,7 @@ def test_a_number_is_one_by_one_and_a_vector_needs_a_direction():
     assert as_real_matrix(2, "A").shape == (1, 1)
     assert as_real_matrix([1, 2, 3], "B", vector="column").shape == (3, 1)
     assert as_real_matrix([1, 2, 3], "C", vector="row").shape == (1, 3)
-    with pytest.raises(InvalidSystemError, match=r"B has 1 axes.*B\[:, None\].*column.*B\[None, :\].*row"):
+    with pytest.raises(InvalidSystemError, match=r"B has 1 axis.*B\[:, None\].*column.*B\[None, :\].*row"):
         as_real_matrix([1, 2, 3], "B")
 
 
@@ -102,5 +102,5 @@ def test_square_means_square():
     assert as_square_matrix([], "A").shape == (0, 0)
     with pytest.raises(InvalidSystemError, match=r"A is 2×3; it must be square"):
         as_square_matrix(np.zeros((2, 3)), "A")
-    with pytest.raises(InvalidSystemError, match="A has 1 axes"):
+    with pytest.raises(InvalidSystemError, match="A has 1 axis"):
         as_square_matrix([1, 2], "A")

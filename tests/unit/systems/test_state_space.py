@@ -108,7 +108,7 @@ def test_vectors_and_numbers_are_read_where_only_one_reading_exists():
         ((A, B, [1, 2, 3]), r"C has shape \(3,\)"),
         ((A, B, C, D.T), r"D has shape \(3, 1\) but C has 1 rows and B 3 columns.*1×3.*leave it out"),
         ((A, B, C, 5), r"D has shape \(\) but"),
-        ((A, B, np.eye(2), [1, 2]), r"D has 1 axes"),
+        ((A, B, np.eye(2), [1, 2]), r"D has 1 axis"),
         ((A, B, C, D * np.nan), r"D\[0, 0\] = nan"),
         (([], [], [[]]), r"B is an empty list and D is missing.*np\.zeros\(\(0, n_inputs\)\)"),
         (([], np.zeros((0, 2)), []), r"C is an empty list and D is missing.*np\.zeros\(\(n_outputs, 0\)\)"),
