@@ -51,7 +51,7 @@ from ltinet.identification.order_selection import (
 from ltinet.identification.output_error import polish
 from ltinet.identification.preprocessing import detrend, fit_autoregression, whiten
 from ltinet.identification.records import Record, n_samples
-from ltinet.identification.residual_analysis import chance_of_feedback
+from ltinet.identification.residual_analysis import analyze_residuals
 from ltinet.identification.subspace import METHODS, Method, compress_hankel, decompose_subspace, has_enough_columns
 from ltinet.signals.arrays import as_real_array
 
@@ -192,12 +192,15 @@ def _estimate(
     best, listed, notes = found.best, found.candidates, list[str]()
     error, is_loop = _relative_error(best, settings, n_samples(folds[-1].test)), False
     if options.families(linear=settings.linear) and (error > _SUFFICIENT_ERROR or not options.subspace_methods):
-        callback(f"models of order {best.order} with their noise")
-        inputs = [record.u for record in folds[-1].train]
-        is_loop = bool(chance_of_feedback(found.residuals, inputs).min() < _FEEDBACK_LEVEL)
-        challenger, comparison = _best_challenger(
-            best, folds, settings, options, found.noise_filter, rows, is_loop=is_loop
-        )
+        tests = analyze_residuals(found.residuals, [record.u for record in folds[-1].train])
+        is_loop = bool(tests.chance_of_feedback.min() < _FEEDBACK_LEVEL)
+        challenger, comparison = None, ""
+        # With white residuals the smallest simulation error has the largest likelihood: no model of the noise is closer.
+        if is_loop or not tests.is_white.all() or not options.subspace_methods:
+            callback(f"models of order {best.order} with their noise")
+            challenger, comparison = _best_challenger(
+                best, folds, settings, options, found.noise_filter, rows, is_loop=is_loop
+            )
         if challenger is not None:
             best = challenger
             listed.append(best)
