@@ -170,7 +170,9 @@ def identify(  # noqa: PLR0913
     warnings = model_warnings(model, records, fits=fits, n_doubled=continuous.n_doubled, notes=data.notes)
     if trend != "linear":
         warnings += drift_warning(
-            np.asarray(np.linalg.eigvals(continuous.A), dtype=np.complex128), step * n_samples(records)
+            np.asarray(np.linalg.eigvals(continuous.A), dtype=np.complex128),
+            step * n_samples(records),
+            np.asarray(fits),
         )
     # Copies of the beginnings, so that long records can be released.
     parts = [leading_part(record, start) for record, start in zip(records, best.driven.starts, strict=True)]

@@ -73,6 +73,9 @@ class CandidateSummary(NamedTuple):
     error: float
 
 
+_NOISE_FREE = 99.999  # fit in % above which records hardly have noise
+
+
 def compute_fits(comparisons: Sequence[DataComparison]) -> Array:
     """Return 100 (1 − ‖y − ŷ‖/‖y − mean‖) % of every output, over all records, or inputs and frequencies.
 
@@ -86,8 +89,13 @@ def compute_fits(comparisons: Sequence[DataComparison]) -> Array:
     return np.asarray(100.0 * (1.0 - errors / units))
 
 
-def drift_warning(poles: Complex, duration: float) -> tuple[str, ...]:
-    """Return a warning where a real pole is slower than all records together, as that of a drift or an integrator is."""
+def drift_warning(poles: Complex, duration: float, fits: Array) -> tuple[str, ...]:
+    """Return a warning where a real pole is slower than all records together, as that of a drift or an integrator is.
+
+    Records without noise determine such a pole.
+    """
+    if fits.min(initial=100.0) > _NOISE_FREE:
+        return ()
     slow = np.flatnonzero((poles.imag == 0.0) & (np.abs(poles.real) * duration < 1.0))
     if not len(slow):
         return ()
