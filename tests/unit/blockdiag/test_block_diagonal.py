@@ -58,7 +58,7 @@ def test_all_kinds_of_matrices_give_the_same_form(A):
         ([[np.nan, 0.0], [0.0, 1.0]], "not finite"),
         ([[np.inf]], "not finite"),
         (np.ones((2, 3)), "square"),
-        (np.ones(3), "axes"),
+        (np.ones(3), "1 axis"),
         (np.ones((2, 2, 2)), "axes"),
         ([["a"]], "numeric"),
         ([[1.0, 2.0], [3.0]], "rows of equal length"),
